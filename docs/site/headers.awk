@@ -1,7 +1,7 @@
 # The filter through which doxygen reads the headers:
 #
 # - What a header declares outside namespaces `detail` belongs to the group of its folder (groups.dox).
-# - What only the library uses is left out: structs `Waiting`, and the protected members of bases in detail/.
+# - What only the library uses is left out: what stands under "For the library", and the protected members of bases of limiters.
 # - In comments, docs/waiting.md becomes a link to that guide, and indented code is highlighted.
 #
 # Line numbers stay, but for a line that ends such code. text.awk comes with it.
@@ -9,6 +9,7 @@
 function group(path, name) {
   name = path
   sub(/\.hpp$/, "", name)
+  if (name == "limiters/waitable") return "waiting"
   if (path ~ /^(limiters|timezone)\//) return "limiters"
   if (path ~ /^rules\//) return "rules"
   if (path ~ /^extend\//) return "extending"
@@ -20,9 +21,7 @@ function group(path, name) {
   if (name ~ /^(time|key|quota|decision|reservation|error|rng|clock|virtual_clock)$/) return "values"
   if (name ~ /^(store|store_handle|plan|decide|memory_store|virtual_store|fallback_store|leased_store|owned_outcome|circuit_breaker)$/) return "stores"
   if (name ~ /^(wait_options|stop_token)$/) return "waiting"
-  if (name ~ /^detail\/(keyed_limiter|bound_token_bucket)$/) return "limiters"
   if (name == "detail/count_type") return "values"
-  if (name ~ /^detail\/(waitable|waiter_for)$/) return "waiting"
   return ""
 }
 
@@ -104,13 +103,10 @@ opened && /^\}  \/\/ namespace sluice/ {
   next
 }
 
-/^ *struct ([A-Za-z]+::)?Waiting[ ;]/ {
-  indent = $0
-  sub(/struct.*/, "", indent)
-  for (; held > 0; --held) print ""
-  for (i in comments) delete comments[i]
+/^  \/\/ For the library; see / { for_library = 1 }
+for_library {
+  for_library = /[;.]$/
   print ""
-  hidden = /Waiting;/ ? "" : indent "};"
   next
 }
 
@@ -127,7 +123,7 @@ hidden != "" {
 
 { print_comments() }
 
-path ~ /^detail\// && /^ protected:/ { sub(/protected/, "private") }
+path ~ /^limiters\/(keyed_limiter|waitable)/ && /^ protected:/ { sub(/protected/, "private") }
 
 /\/\/\/</ {
   i = index($0, "///<")

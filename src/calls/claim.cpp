@@ -3,6 +3,8 @@
 
 #include <stdexcept>
 
+#include "sluice/limiters/gates.hpp"
+
 namespace sluice {
 namespace {
 

@@ -37,7 +37,7 @@ Lease ConcurrencyLimiter::try_acquire(const KeyArg& key, Cost weight, const Leas
 }
 Lease ConcurrencyLimiter::try_acquire(const KeyArg& key, Cost weight, const LeaseId& id,
                                       std::error_code& error) const noexcept {
-  return detail::run(Verbs::try_acquire_by(*this, key, weight, id), error);
+  return detail::run(Verbs::try_acquire(*this, key, weight, id), error);
 }
 
 bool ConcurrencyLimiter::release(const KeyArg& key, const LeaseId& id) const {
@@ -64,6 +64,15 @@ void ConcurrencyLimiter::reset(const KeyArg& key) const {
 }
 void ConcurrencyLimiter::reset(const KeyArg& key, std::error_code& error) const noexcept {
   static_cast<void>(decide(store(), Verbs::reset(*this, key), error));
+}
+
+Lease ConcurrencyLimiter::acquire(const KeyArg& key, Cost weight, const Deadline& deadline,
+                                  const WaitOptions& options) const {
+  return detail::block(*this, Waiting::request(*this, key, weight), deadline, options);
+}
+Lease ConcurrencyLimiter::acquire(const KeyArg& key, Cost weight, const Deadline& deadline,
+                                  const WaitOptions& options, std::error_code& error) const {
+  return detail::block(*this, Waiting::request(*this, key, weight), deadline, options, error);
 }
 
 }  // namespace sluice

@@ -105,7 +105,7 @@ Lease FleetShedder::try_acquire(detail::TextArg tier, Cost weight, const LeaseId
 }
 Lease FleetShedder::try_acquire(detail::TextArg tier, Cost weight, const LeaseId& id,
                                 std::error_code& error) const noexcept {
-  return detail::run(Verbs::try_acquire_by(*this, tier, weight, id), error);
+  return detail::run(Verbs::try_acquire(*this, tier, weight, id), error);
 }
 
 Decision FleetShedder::peek(detail::TextArg tier, Cost weight) const {

@@ -165,4 +165,13 @@ Step Gates::close_step(const Scope& scope, SpanArg span) const noexcept {
   return result;
 }
 
+Decision Gates::acquire(std::span<const Scope> scopes, const Deadline& deadline,
+                        const WaitOptions& options) const {
+  return detail::block(*this, {scopes.begin(), scopes.end()}, deadline, options);
+}
+Decision Gates::acquire(std::span<const Scope> scopes, const Deadline& deadline,
+                        const WaitOptions& options, std::error_code& error) const {
+  return detail::block(*this, {scopes.begin(), scopes.end()}, deadline, options, error);
+}
+
 }  // namespace sluice

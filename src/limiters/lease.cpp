@@ -8,7 +8,7 @@
 
 #include "sluice/detail/held_lease.hpp"
 #include "sluice/detail/lease_manager.hpp"
-#include "sluice/detail/lease_verbs.hpp"
+#include "sluice/limiters/detail/lease.hpp"
 #include "sluice/limiters/lease_renewer.hpp"
 #include "sluice/rules/leases.hpp"
 #include "src/limiters/or_throw.hpp"

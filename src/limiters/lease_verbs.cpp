@@ -1,5 +1,5 @@
 // The verbs of leases: renewing and releasing.
-#include "sluice/detail/lease_verbs.hpp"
+#include "sluice/limiters/detail/lease.hpp"
 
 #include <utility>
 

@@ -40,13 +40,13 @@ std::array<Step, 2> SharedSlidingWindow::steps_of(const Known& setting,
   const Key log{tag_, setting.log_name};
   const auto of_log = [&] {
     switch (question.verb) {
-      case Verb::acquire:
+      case Question::Verb::acquire:
         return setting.log.acquire_step(log, question.permits, question.span);
-      case Verb::peek:
+      case Question::Verb::peek:
         return setting.log.peek_step(log, question.permits);
-      case Verb::block:
+      case Question::Verb::block:
         return setting.log.block_step(log, question.span);
-      case Verb::reward:
+      case Question::Verb::reward:
         break;
     }
     return setting.log.reward_step(log, question.permits);
@@ -257,12 +257,12 @@ Step SharedSlidingWindow::asked_step(const Question& question) const {
   const Word permits = question.permits.value();
   constexpr Word any = 1;  // length of a window
   switch (question.verb) {
-    case Verb::block:
+    case Question::Verb::block:
       return {&sliding_window_block, key(), {rate, question.span.count(), any}};
-    case Verb::reward:
+    case Question::Verb::reward:
       return {&sliding_window_reward, key(), {rate, permits, any}};
-    case Verb::acquire:
-    case Verb::peek:
+    case Question::Verb::acquire:
+    case Question::Verb::peek:
       break;
   }
   return {&sliding_window_acquire, key(), {rate, permits, question.span.count(), any}};
@@ -331,7 +331,7 @@ Decision SharedSlidingWindow::try_acquire(Cost permits) const {
 }
 Decision SharedSlidingWindow::try_acquire(Cost permits, const RequestId& id,
                                           std::error_code& error) const {
-  return detail::run(Verbs::try_acquire_once(*this, permits, id), error);
+  return detail::run(Verbs::try_acquire(*this, permits, id), error);
 }
 Decision SharedSlidingWindow::try_acquire(Cost permits, const RequestId& id) const {
   return ask_as("try_acquire", {.permits = permits, .id = id}).decision;
@@ -394,26 +394,27 @@ Decision SharedSlidingWindow::block(SpanArg span, std::error_code& error) const 
   return detail::run(Verbs::block(*this, span), error);
 }
 Decision SharedSlidingWindow::block(SpanArg span) const {
-  return ask_as("block", {.permits = 0, .verb = Verb::block, .span = span}).decision;
+  return ask_as("block", {.permits = 0, .verb = Question::Verb::block, .span = span}).decision;
 }
 Decision SharedSlidingWindow::reward(Cost permits, std::error_code& error) const {
   return detail::run(Verbs::reward(*this, permits), error);
 }
 Decision SharedSlidingWindow::reward(Cost permits) const {
-  return ask_as("reward", {.permits = permits, .verb = Verb::reward}).decision;
+  return ask_as("reward", {.permits = permits, .verb = Question::Verb::reward}).decision;
 }
 
 Decision SharedSlidingWindow::peek(Cost permits, std::error_code& error) const {
   return detail::run(Verbs::peek(*this, permits), error);
 }
 Decision SharedSlidingWindow::peek(Cost permits) const {
-  return ask_as("peek", {.permits = permits, .verb = Verb::peek}).decision;
+  return ask_as("peek", {.permits = permits, .verb = Question::Verb::peek}).decision;
 }
 Word SharedSlidingWindow::available_permits(std::error_code& error) const {
   return detail::run(Verbs::available_permits(*this), error);
 }
 Word SharedSlidingWindow::available_permits() const {
-  return ask_as("available_permits", {.permits = 0, .verb = Verb::peek}).decision.remaining;
+  return ask_as("available_permits", {.permits = 0, .verb = Question::Verb::peek})
+      .decision.remaining;
 }
 
 SharedSlidingWindowSteps SharedSlidingWindow::acquire_steps(Cost permits,
@@ -425,24 +426,24 @@ SharedSlidingWindowSteps SharedSlidingWindow::acquire_steps(Cost permits) const 
 }
 SharedSlidingWindowSteps SharedSlidingWindow::peek_steps(Cost permits,
                                                          std::error_code& error) const {
-  return steps({.permits = permits, .verb = Verb::peek}, error);
+  return steps({.permits = permits, .verb = Question::Verb::peek}, error);
 }
 SharedSlidingWindowSteps SharedSlidingWindow::peek_steps(Cost permits) const {
-  return steps_as("peek_steps", {.permits = permits, .verb = Verb::peek});
+  return steps_as("peek_steps", {.permits = permits, .verb = Question::Verb::peek});
 }
 SharedSlidingWindowSteps SharedSlidingWindow::block_steps(SpanArg span,
                                                           std::error_code& error) const {
-  return steps({.permits = 0, .verb = Verb::block, .span = span}, error);
+  return steps({.permits = 0, .verb = Question::Verb::block, .span = span}, error);
 }
 SharedSlidingWindowSteps SharedSlidingWindow::block_steps(SpanArg span) const {
-  return steps_as("block_steps", {.permits = 0, .verb = Verb::block, .span = span});
+  return steps_as("block_steps", {.permits = 0, .verb = Question::Verb::block, .span = span});
 }
 SharedSlidingWindowSteps SharedSlidingWindow::reward_steps(Cost permits,
                                                            std::error_code& error) const {
-  return steps({.permits = permits, .verb = Verb::reward}, error);
+  return steps({.permits = permits, .verb = Question::Verb::reward}, error);
 }
 SharedSlidingWindowSteps SharedSlidingWindow::reward_steps(Cost permits) const {
-  return steps_as("reward_steps", {.permits = permits, .verb = Verb::reward});
+  return steps_as("reward_steps", {.permits = permits, .verb = Question::Verb::reward});
 }
 
 }  // namespace sluice

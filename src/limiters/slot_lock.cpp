@@ -71,4 +71,13 @@ SlotPermit SlotLock::permit(const Decision& decision, Time asked) const noexcept
   return permit;
 }
 
+SlotPermit SlotLock::acquire(const KeyArg& key, const Deadline& deadline,
+                             const WaitOptions& options) const {
+  return detail::block(*this, {key, 1}, deadline, options);
+}
+SlotPermit SlotLock::acquire(const KeyArg& key, const Deadline& deadline,
+                             const WaitOptions& options, std::error_code& error) const noexcept {
+  return detail::block(*this, {key, 1}, deadline, options, error);
+}
+
 }  // namespace sluice

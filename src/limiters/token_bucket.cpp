@@ -110,7 +110,7 @@ Reservation TokenBucket::borrow(const KeyArg& key, Cost cost, SpanArg max_debt) 
 
 Reservation TokenBucket::try_acquire_up_to(const KeyArg& key, Cost most, Cost least,
                                            std::error_code& error) const noexcept {
-  return detail::run(Verbs::up_to(*this, key, most, least), error);
+  return detail::run(Verbs::try_acquire_up_to(*this, key, most, least), error);
 }
 
 Reservation TokenBucket::try_acquire_up_to(const KeyArg& key, Cost most, Cost least) const {

@@ -11,6 +11,7 @@ namespace sluice::leased {
 namespace {
 
 using Shape = TokenBucketReserve::Shape;
+using Role = Argument::Role;
 
 bool is_shared(const Step& step) noexcept {
   return step.operation->kind == StateKind::shared_token_bucket;
@@ -35,16 +36,15 @@ Step token_step(const Operation& operation, const Step& pattern, Word first, Wor
 
 std::optional<Request> request_of(const Step& step) noexcept {
   const Operation* const row = step.operation;
-  const Arguments& a = step.args;
-  Request request;
-  if (row == &token_bucket_acquire) request = {a[4], 0};
-  if (row == &token_bucket_reserve) request = {a[7], a[6], true};
-  if (row == &shared_token_bucket_acquire) request = {a[1], 0};
-  if (row == &shared_token_bucket_reserve) request = {a[1], a[3], true};
-  if (row == &fixed_window_acquire) request = {a[7], 0};
-  if (row == &sliding_window_counter_acquire) request = {a[2], 0};
-  if (request.cost == 0) return std::nullopt;
-  return request;
+  if (row != &token_bucket_acquire && row != &token_bucket_reserve &&
+      row != &shared_token_bucket_acquire && row != &shared_token_bucket_reserve &&
+      row != &fixed_window_acquire && row != &sliding_window_counter_acquire) {
+    return std::nullopt;
+  }
+  const Word cost = step.args[row->arguments.find(Role::cost)->index];
+  if (cost == 0) return std::nullopt;
+  const Argument* const wait = row->arguments.find(Role::wait);
+  return Request{cost, wait != nullptr ? step.args[wait->index] : 0, wait != nullptr};
 }
 
 bool changes_limit(const Operation& row) noexcept {
@@ -84,21 +84,16 @@ Word longest_of(const Step& step) noexcept {
 }
 
 Step take_step(const Step& pattern, const Ask& ask) noexcept {
-  Step step{pattern.operation, pattern.key, pattern.args};
-  switch (pattern.operation->kind) {
-    case StateKind::token_bucket:
-      return ask.max_wait > 0 ? token_step(token_bucket_reserve, pattern, ask.max_wait, ask.most)
-                              : token_step(token_bucket_reserve_some, pattern, ask.least, ask.most);
-    case StateKind::shared_token_bucket:
-      step.operation = &shared_token_bucket_reserve;
-      step.args = {step.args[0], ask.most, step.args[2], ask.max_wait};
-      break;
-    case StateKind::fixed_window:
-      step.args[7] = ask.most;
-      break;
-    default:
-      step.args[2] = ask.most;
+  if (pattern.operation->kind == StateKind::token_bucket) {
+    return ask.max_wait > 0 ? token_step(token_bucket_reserve, pattern, ask.max_wait, ask.most)
+                            : token_step(token_bucket_reserve_some, pattern, ask.least, ask.most);
   }
+  Step step{pattern.operation, pattern.key, pattern.args};
+  if (is_shared(pattern)) {
+    step.operation = &shared_token_bucket_reserve;
+    step.args[step.operation->arguments.find(Role::wait)->index] = ask.max_wait;
+  }
+  step.args[step.operation->arguments.find(Role::cost)->index] = ask.most;
   return step;
 }
 

@@ -1,6 +1,6 @@
 #include "src/waiting/release.hpp"
 
-#include "sluice/detail/waitable.hpp"
+#include "sluice/limiters/waitable.hpp"
 #include "src/waiting/wait_queues.hpp"
 
 namespace sluice::detail {

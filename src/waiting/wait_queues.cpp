@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "sluice/detail/waitable.hpp"
+#include "sluice/limiters/waitable.hpp"
 
 namespace sluice::detail {
 namespace {

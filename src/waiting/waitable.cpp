@@ -1,6 +1,6 @@
 // The constructor of Waitable, apart from the rest of waiting: a program that never waits links
 // none of it. wait_queues.cpp has the other members.
-#include "sluice/detail/waitable.hpp"
+#include "sluice/limiters/waitable.hpp"
 
 #include "src/waiting/wait_queues.hpp"
 

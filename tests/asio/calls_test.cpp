@@ -113,6 +113,10 @@ class Own {
   [[nodiscard]] Step acquire_step(const Key& key, Cost cost) const {
     return bucket_.acquire_step(key, cost);
   }
+  [[nodiscard]] Step block_step(const Key& key, Span span) const {
+    return bucket_.block_step(key, span);
+  }
+  [[nodiscard]] Step reset_step(const Key& key) const { return bucket_.reset_step(key); }
   [[nodiscard]] Store& store() const { return bucket_.store(); }
 
  private:
@@ -449,15 +453,26 @@ TEST_CASE("arguments are copied before the call returns", "[asio]") {
   CHECK(bucket.peek({tag, name}).remaining == 8);
 }
 
-TEST_CASE("a limiter of the program's own is asked by its step", "[asio]") {
+TEST_CASE("a limiter of the program's own is asked by its steps", "[asio]") {
   StoreInFront store;
-  net::io_context io;
   const Own own(store);
-  auto first = async_try_acquire(own, "a", 1, net::bind_executor(io, net::use_future));
-  auto second = async_try_acquire(own, "a", 1, net::bind_executor(io, net::use_future));
-  io.run();
-  CHECK(first.get());
-  CHECK_FALSE(second.get());
+  const auto get = [](auto&& start) {
+    net::io_context io;
+    auto future = start(net::bind_executor(io, net::use_future));
+    io.run();
+    return future.get();
+  };
+  const auto acquire = [&](auto token) {
+    return async_try_acquire(own, {"a", "k"}, 1, std::move(token));
+  };
+  CHECK(get(acquire));
+  CHECK_FALSE(get(acquire));
+  get([&](auto token) { return async_reset(own, {"a", "k"}, std::move(token)); });
+  CHECK(get([&](auto token) {
+    return async_try_acquire(own, {"a", "k"}, 1, RequestId{1, 2}, std::move(token));
+  }));
+  CHECK(get([&](auto token) { return async_block(own, {"a", "k"}, 5s, std::move(token)); }));
+  CHECK(get(acquire).retry_after == 5s);
 }
 
 }  // namespace sluice::test

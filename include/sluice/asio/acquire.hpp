@@ -23,9 +23,6 @@
 #include "sluice/asio/timer.hpp"
 #include "sluice/detail/claims.hpp"
 #include "sluice/detail/waiter_for.hpp"
-#include "sluice/limiters/gates.hpp"
-#include "sluice/limiters/shared_sliding_window.hpp"
-#include "sluice/limiters/slot_lock.hpp"
 
 namespace sluice::asio {
 
@@ -49,6 +46,17 @@ namespace detail {
 /// A completion token: no options that were meant for another parameter.
 template <class Token>
 concept NoWaitOptions = !std::is_same_v<std::remove_cvref_t<Token>, AsyncWaitOptions>;
+
+/// A limiter whose waits have a key and no cost: SlotLock.
+template <class L>
+concept HasSlots = requires(const L& lock, const Key& key) {
+  L::Waiting::request(lock, key);
+};
+/// A limiter whose waits have no key: SharedSlidingWindow.
+template <class L>
+concept HasNoKeys = requires {
+  typename L::Waited;
+};
 
 /// A handler that waits for a grant. It always has a pending wait on its timer, so that the end of
 /// its execution context ends it as well.
@@ -266,32 +274,33 @@ template <class L, class CompletionToken = boost::asio::deferred_t>
                                 std::forward<CompletionToken>(token));
 }
 
-/// Waits for a slot that begins by the deadline, and until it begins; the grant is a SlotPermit.
-template <class CompletionToken = boost::asio::deferred_t>
-[[nodiscard]] auto async_acquire(const SlotLock& lock, const KeyArg& key, const Deadline& deadline,
+/// Waits for a slot of a SlotLock that begins by the deadline, and until it begins; the grant is a
+/// SlotPermit.
+template <detail::HasSlots L, class CompletionToken = boost::asio::deferred_t>
+[[nodiscard]] auto async_acquire(const L& lock, const KeyArg& key, const Deadline& deadline,
                                  const AsyncWaitOptions& options, CompletionToken&& token = {}) {
-  return detail::async_wait_for(lock, SlotLock::Waiting::Request{key, 1}, deadline, options,
+  return detail::async_wait_for(lock, L::Waiting::request(lock, key), deadline, options,
                                 std::forward<CompletionToken>(token));
 }
-template <detail::NoWaitOptions CompletionToken = boost::asio::deferred_t>
-[[nodiscard]] auto async_acquire(const SlotLock& lock, const KeyArg& key, const Deadline& deadline,
+template <detail::HasSlots L, detail::NoWaitOptions CompletionToken = boost::asio::deferred_t>
+[[nodiscard]] auto async_acquire(const L& lock, const KeyArg& key, const Deadline& deadline,
                                  CompletionToken&& token = {}) {
   return asio::async_acquire(lock, key, deadline, AsyncWaitOptions{},
                              std::forward<CompletionToken>(token));
 }
 
-/// Waits until one call may pass the gates of all these scopes; the grant is a Decision. The scopes
-/// are copied before this returns. An array of them that is made inside the call does not compile,
-/// because g++ 12 would destroy it twice in a co_await.
-template <class CompletionToken = boost::asio::deferred_t>
-[[nodiscard]] auto async_acquire(const Gates& gates, std::span<const Scope> scopes,
+/// Waits until one call may pass the gates of all these scopes, a std::span<const Scope>; the grant
+/// is a Decision. The scopes are copied before this returns. An array of them that is made inside
+/// the call does not compile, because g++ 12 would destroy it twice in a co_await.
+template <class L, class CompletionToken = boost::asio::deferred_t>
+[[nodiscard]] auto async_acquire(const L& gates, detail::ArgOf<detail::ItsScopes, L> scopes,
                                  const Deadline& deadline, const AsyncWaitOptions& options,
                                  CompletionToken&& token = {}) {
-  return detail::async_wait_for(gates, Gates::Waiting::Request{scopes.begin(), scopes.end()},
-                                deadline, options, std::forward<CompletionToken>(token));
+  return detail::async_wait_for(gates, {scopes.begin(), scopes.end()}, deadline, options,
+                                std::forward<CompletionToken>(token));
 }
-template <detail::NoWaitOptions CompletionToken = boost::asio::deferred_t>
-[[nodiscard]] auto async_acquire(const Gates& gates, std::span<const Scope> scopes,
+template <class L, detail::NoWaitOptions CompletionToken = boost::asio::deferred_t>
+[[nodiscard]] auto async_acquire(const L& gates, detail::ArgOf<detail::ItsScopes, L> scopes,
                                  const Deadline& deadline, CompletionToken&& token = {}) {
   return asio::async_acquire(gates, scopes, deadline, AsyncWaitOptions{},
                              std::forward<CompletionToken>(token));
@@ -301,19 +310,18 @@ auto async_acquire(const Gates&, std::array<Scope, n>&&, Rest&&...) = delete;
 template <std::size_t n, class... Rest>
 auto async_acquire(const Gates&, const std::array<Scope, n>&&, Rest&&...) = delete;
 
-/// Waits for permits of a shared sliding window; the grant is a Decision. The limiter must live
-/// until the completion.
-template <class CompletionToken = boost::asio::deferred_t>
-[[nodiscard]] auto async_acquire(const SharedSlidingWindow& limiter, Cost permits,
-                                 const Deadline& deadline, const AsyncWaitOptions& options,
-                                 CompletionToken&& token = {}) {
-  using Waited = SharedSlidingWindow::Waited;
-  return detail::async_wait_for(Waited(limiter), Waited::Waiting::Request(permits), deadline,
-                                options, std::forward<CompletionToken>(token));
+/// Waits for permits of a SharedSlidingWindow; the grant is a Decision. The limiter must live until
+/// the completion.
+template <detail::HasNoKeys L, class CompletionToken = boost::asio::deferred_t>
+[[nodiscard]] auto async_acquire(const L& limiter, Cost permits, const Deadline& deadline,
+                                 const AsyncWaitOptions& options, CompletionToken&& token = {}) {
+  using Waited = typename L::Waited;
+  return detail::async_wait_for(Waited(limiter), typename Waited::Waiting::Request(permits),
+                                deadline, options, std::forward<CompletionToken>(token));
 }
-template <detail::NoWaitOptions CompletionToken = boost::asio::deferred_t>
-[[nodiscard]] auto async_acquire(const SharedSlidingWindow& limiter, Cost permits,
-                                 const Deadline& deadline, CompletionToken&& token = {}) {
+template <detail::HasNoKeys L, detail::NoWaitOptions CompletionToken = boost::asio::deferred_t>
+[[nodiscard]] auto async_acquire(const L& limiter, Cost permits, const Deadline& deadline,
+                                 CompletionToken&& token = {}) {
   return asio::async_acquire(limiter, permits, deadline, AsyncWaitOptions{},
                              std::forward<CompletionToken>(token));
 }

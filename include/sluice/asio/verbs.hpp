@@ -21,220 +21,172 @@
 // handler is posted to its associated executor, with its allocator, and work is tracked there.
 #pragma once
 
-#include <array>
-#include <concepts>
+#include <cstdint>
 
 #include "sluice/asio/detail/async_verb.hpp"
-#include "sluice/limiters/concurrency_limiter.hpp"
-#include "sluice/limiters/fixed_window.hpp"
-#include "sluice/limiters/fleet_shedder.hpp"
-#include "sluice/limiters/gates.hpp"
-#include "sluice/limiters/shared_sliding_window.hpp"
-#include "sluice/limiters/shared_token_bucket.hpp"
-#include "sluice/limiters/sliding_window.hpp"
-#include "sluice/limiters/sliding_window_counter.hpp"
-#include "sluice/limiters/slot_lock.hpp"
-#include "sluice/limiters/token_bucket.hpp"
-#include "sluice/limiters/utilization_shedder.hpp"
+#include "sluice/reservation.hpp"
+
+namespace sluice {
+class RateReservation;
+class Utilization;
+enum class Inheritance : Word;
+enum class RateType : Word;
+enum class SpentPermits : std::uint8_t;
+struct LeaseId;
+struct SlotPermit;
+struct WindowReservation;
+}  // namespace sluice
 
 namespace sluice::asio {
 
 namespace detail {
 
-/// A limiter of the program's own, with `acquire_step(key, cost)` and `store()`.
-template <class L>
-concept OwnLimiter = !requires {
-  typename L::Verbs;
-}
-&&requires(const L& limiter, const Key& key) {
-  { limiter.acquire_step(key, Cost(1)) } -> std::same_as<Step>;
-  { limiter.store() } -> std::convertible_to<Store&>;
-};
-template <class L>
-Step own_step(const L& limiter, const Key& key, Cost cost) {
-  return limiter.acquire_step(key, cost);
-}
-struct OwnTryAcquire {
-  template <OwnLimiter L,
-            boost::asio::completion_token_for<void(boost::system::error_code, Decision)>
-                CompletionToken = boost::asio::deferred_t>
-  [[nodiscard]] auto operator()(const L& limiter, const KeyArg& key, Cost cost,
-                                CompletionToken&& token = {}) const {
-    return Form<&own_step<L>>()(limiter, key, cost, std::forward<CompletionToken>(token));
-  }
-};
+SLUICE_ASYNC_STEP(TryAcquire, try_acquire, acquire_step);
+SLUICE_ASYNC_STEP(Peek, peek, peek_step);
+SLUICE_ASYNC_CALL(Reserve, reserve);
+SLUICE_ASYNC_CALL(Borrow, borrow);
+SLUICE_ASYNC_CALL(TryAcquireUpTo, try_acquire_up_to);
+SLUICE_ASYNC_CALL(Cancel, cancel);
+SLUICE_ASYNC_CALL(Refund, refund);
+SLUICE_ASYNC_CALL(Settle, settle);
+SLUICE_ASYNC_STEP(Block, block, block_step);
+SLUICE_ASYNC_STEP(Reward, reward, reward_step);
+SLUICE_ASYNC_STEP(Penalize, penalize, penalize_step);
+SLUICE_ASYNC_STEP(Reset, reset, reset_step);
+SLUICE_ASYNC_CALL(Configure, configure);
+SLUICE_ASYNC_CALL(TryConfigure, try_configure);
+SLUICE_ASYNC_CALL(Config, config);
+SLUICE_ASYNC_CALL(Refresh, refresh);
+SLUICE_ASYNC_CALL(AvailablePermits, available_permits);
+SLUICE_ASYNC_CALL(Synchronize, synchronize);
+SLUICE_ASYNC_CALL(Renew, renew);
+SLUICE_ASYNC_CALL(Release, release);
+SLUICE_ASYNC_STEP(Sample, sample, sample_step);
+SLUICE_ASYNC_CALL(Report, report);
+SLUICE_ASYNC_STEP(Pass, pass, pass_step);
+SLUICE_ASYNC_STEP(Close, close, close_step);
+SLUICE_ASYNC_STEP(Open, open, open_step);
+#undef SLUICE_ASYNC_CALL
+#undef SLUICE_ASYNC_STEP
 
-/// Scopes that are made inside the call: g++ 12 would destroy them twice in a co_await.
-struct NoScopesInside {
-  template <std::size_t n, class... Rest>
-  void operator()(const Gates&, std::array<Scope, n>&&, Rest&&...) const = delete;
-  template <std::size_t n, class... Rest>
-  void operator()(const Gates&, const std::array<Scope, n>&&, Rest&&...) const = delete;
-};
+using Text = sluice::detail::TextArg;
 
 }  // namespace detail
 
-/// try_acquire()
+/// try_acquire(), of a limiter of the program's own as well: with `acquire_step(key, cost)` and
+/// `store()`.
 inline constexpr detail::AsyncVerb<
-    detail::Form<&TokenBucket::acquire_step>, detail::FormOnce<&TokenBucket::acquire_step>,
-    detail::Form<&BoundTokenBucket::acquire_step>,
-    detail::FormOnce<&BoundTokenBucket::acquire_step>,
-    detail::Form<&SharedTokenBucket::Verbs::try_acquire>,
-    detail::FormOnce<&SharedTokenBucket::Verbs::try_acquire>,
-    detail::Form<&FixedWindow::Verbs::try_acquire>,
-    detail::FormOnce<&FixedWindow::Verbs::try_acquire>,
-    detail::Form<&SlidingWindow::Verbs::try_acquire>,
-    detail::FormOnce<&SlidingWindow::Verbs::try_acquire>,
-    detail::Form<&SlidingWindowCounter::acquire_step>,
-    detail::FormOnce<&SlidingWindowCounter::acquire_step>,
-    detail::Form<&SharedSlidingWindow::Verbs::try_acquire>,
-    detail::Form<&SharedSlidingWindow::Verbs::try_acquire_once>,
-    detail::Form<&SlotLock::Verbs::try_acquire>,
-    detail::Form<&ConcurrencyLimiter::Verbs::try_acquire>,
-    detail::Form<&ConcurrencyLimiter::Verbs::try_acquire_by>,
-    detail::Form<&FleetShedder::Verbs::try_acquire>,
-    detail::Form<&FleetShedder::Verbs::try_acquire_by>,
-    detail::Form<&UtilizationShedder::Verbs::try_acquire>,
-    detail::Form<&UtilizationShedder::Verbs::try_acquire_named>,
-    detail::Form<&UtilizationShedder::Verbs::try_acquire_whole>,
-    detail::Form<&UtilizationShedder::Verbs::try_acquire_whole_named>, detail::OwnTryAcquire>
+    detail::TryAcquire, detail::With<const Key&, Cost>, detail::WithId<const Key&, Cost>,
+    detail::With<const Key&, Cost, const LeaseId&>, detail::With<const Key&>, detail::With<Cost>,
+    detail::WithId<Cost>, detail::With<Cost, const RequestId&>, detail::With<detail::Text, Cost>,
+    detail::With<detail::Text, Cost, const LeaseId&>, detail::With<const Key&, detail::ItsTier>,
+    detail::With<const Key&, detail::Text>, detail::With<detail::ItsTier>,
+    detail::With<detail::Text>>
     async_try_acquire{};
 
 /// peek()
 inline constexpr detail::AsyncVerb<
-    detail::Form<&TokenBucket::peek_step>, detail::Form<&BoundTokenBucket::peek_step>,
-    detail::Form<&SharedTokenBucket::Verbs::peek>, detail::Form<&FixedWindow::Verbs::peek>,
-    detail::Form<&SlidingWindow::Verbs::peek>, detail::Form<&SlidingWindowCounter::peek_step>,
-    detail::Form<&SharedSlidingWindow::Verbs::peek>, detail::Form<&SlotLock::peek_step>,
-    detail::Form<&ConcurrencyLimiter::peek_step>, detail::Form<&FleetShedder::Verbs::peek>,
-    detail::Form<&UtilizationShedder::Verbs::peek>,
-    detail::Form<&UtilizationShedder::Verbs::peek_named>,
-    detail::Form<&UtilizationShedder::Verbs::peek_whole>,
-    detail::Form<&UtilizationShedder::Verbs::peek_whole_named>, detail::Form<&Gates::Verbs::peek>,
-    detail::Form<&Gates::Verbs::peek_one>, detail::NoScopesInside>
+    detail::Peek, detail::With<const Key&, Cost>, detail::With<Cost>,
+    detail::With<const Key&, Span>, detail::With<detail::Text, Cost>,
+    detail::With<const Key&, detail::ItsTier>, detail::With<const Key&, detail::Text>,
+    detail::With<detail::ItsTier>, detail::With<detail::Text>, detail::With<detail::ItsScopes>,
+    detail::With<const Scope&>, detail::NoScopesInside>
     async_peek{};
 
 /// reserve()
-inline constexpr detail::AsyncVerb<
-    detail::Form<&TokenBucket::Verbs::reserve>, detail::Form<&SharedTokenBucket::Verbs::reserve>,
-    detail::Form<&SlidingWindow::Verbs::reserve>,
-    detail::Form<&SharedSlidingWindow::Verbs::reserve>, detail::Form<&SlotLock::Verbs::reserve>>
+inline constexpr detail::AsyncVerb<detail::Reserve, detail::With<const Key&, Cost, Span>,
+                                   detail::With<Cost, Span>, detail::With<const Key&, Span>>
     async_reserve{};
 
 /// borrow()
-inline constexpr detail::AsyncVerb<detail::Form<&TokenBucket::Verbs::reserve>,
-                                   detail::Form<&SharedTokenBucket::Verbs::reserve>>
+inline constexpr detail::AsyncVerb<detail::Borrow, detail::With<const Key&, Cost, Span>>
     async_borrow{};
 
 /// TokenBucket::try_acquire_up_to()
-inline constexpr detail::AsyncVerb<detail::Form<&TokenBucket::Verbs::up_to>>
+inline constexpr detail::AsyncVerb<detail::TryAcquireUpTo, detail::With<const Key&, Cost, Cost>>
     async_try_acquire_up_to{};
 
 /// cancel()
-inline constexpr detail::AsyncVerb<
-    detail::Form<&TokenBucket::Verbs::cancel>, detail::Form<&SharedTokenBucket::Verbs::cancel>,
-    detail::Form<&SlidingWindow::Verbs::cancel>, detail::Form<&SharedSlidingWindow::Verbs::cancel>,
-    detail::Form<&SlotLock::Verbs::cancel>>
+inline constexpr detail::AsyncVerb<detail::Cancel, detail::With<const Key&, Reservation&>,
+                                   detail::With<const Key&, const WindowReservation&>,
+                                   detail::With<RateReservation&>,
+                                   detail::With<const Key&, const SlotPermit&>>
     async_cancel{};
 
 /// refund()
-inline constexpr detail::AsyncVerb<
-    detail::Form<&TokenBucket::Verbs::refund>, detail::Form<&SharedTokenBucket::Verbs::refund>,
-    detail::Form<&FixedWindow::Verbs::refund>, detail::Form<&SlidingWindow::Verbs::refund>,
-    detail::Form<&SlidingWindowCounter::Verbs::refund>,
-    detail::Form<&SharedSlidingWindow::Verbs::refund>>
+inline constexpr detail::AsyncVerb<detail::Refund, detail::With<const Key&, Reservation&, Cost>,
+                                   detail::With<const Key&, const Decision&, Cost>,
+                                   detail::With<RateReservation&, Cost>>
     async_refund{};
 
 /// settle()
-inline constexpr detail::AsyncVerb<
-    detail::Form<&TokenBucket::Verbs::settle>, detail::Form<&SharedTokenBucket::Verbs::settle>,
-    detail::Form<&FixedWindow::Verbs::settle>, detail::Form<&SlidingWindow::Verbs::settle>,
-    detail::Form<&SlidingWindowCounter::Verbs::settle>,
-    detail::Form<&SharedSlidingWindow::Verbs::settle>>
+inline constexpr detail::AsyncVerb<detail::Settle, detail::With<const Key&, Reservation&, Cost>,
+                                   detail::With<const Key&, const Decision&, const SettledCost&>,
+                                   detail::With<RateReservation&, Cost>>
     async_settle{};
 
 /// block()
-inline constexpr detail::AsyncVerb<
-    detail::Form<&TokenBucket::block_step>, detail::Form<&SharedTokenBucket::Verbs::block>,
-    detail::Form<&FixedWindow::Verbs::block>, detail::Form<&SlidingWindow::Verbs::block>,
-    detail::Form<&SlidingWindowCounter::block_step>,
-    detail::Form<&SharedSlidingWindow::Verbs::block>, detail::Form<&SlotLock::block_step>,
-    detail::Form<&ConcurrencyLimiter::block_step>, detail::Form<&FleetShedder::Verbs::block>>
+inline constexpr detail::AsyncVerb<detail::Block, detail::With<const Key&, Span>,
+                                   detail::With<Span>>
     async_block{};
 
 /// reward()
-inline constexpr detail::AsyncVerb<
-    detail::Form<&TokenBucket::reward_step>, detail::Form<&SharedTokenBucket::Verbs::reward>,
-    detail::Form<&FixedWindow::Verbs::reward>, detail::Form<&SlidingWindow::Verbs::reward>,
-    detail::Form<&SlidingWindowCounter::reward_step>,
-    detail::Form<&SharedSlidingWindow::Verbs::reward>>
+inline constexpr detail::AsyncVerb<detail::Reward, detail::With<const Key&, Cost>,
+                                   detail::With<Cost>>
     async_reward{};
 
 /// penalize()
-inline constexpr detail::AsyncVerb<
-    detail::Form<&TokenBucket::penalize_step>, detail::Form<&SharedTokenBucket::Verbs::penalize>,
-    detail::Form<&FixedWindow::Verbs::penalize>, detail::Form<&SlidingWindowCounter::penalize_step>>
+inline constexpr detail::AsyncVerb<detail::Penalize, detail::With<const Key&, Cost>>
     async_penalize{};
 
 /// reset()
-inline constexpr detail::AsyncVerb<detail::SilentCall<&TokenBucket::reset_step>,
-                                   detail::SilentCall<&SharedTokenBucket::reset_step>,
-                                   detail::SilentCall<&FixedWindow::reset_step>,
-                                   detail::SilentCall<&SlidingWindow::reset_step>,
-                                   detail::SilentCall<&SlidingWindowCounter::reset_step>,
-                                   detail::SilentCall<&SlotLock::reset_step>,
-                                   detail::SilentCall<&ConcurrencyLimiter::Verbs::reset>,
-                                   detail::SilentCall<&FleetShedder::Verbs::reset>,
-                                   detail::SilentCall<&UtilizationShedder::reset_step>,
-                                   detail::SilentCall<&UtilizationShedder::Verbs::reset_whole>>
+inline constexpr detail::AsyncVerb<detail::Reset, detail::Silently<const Key&>, detail::Silently<>>
     async_reset{};
 
 /// configure() and try_configure()
-inline constexpr detail::AsyncVerb<detail::Form<&SharedTokenBucket::Verbs::configure>,
-                                   detail::Form<&SharedSlidingWindow::Verbs::configure>>
+inline constexpr detail::AsyncVerb<detail::Configure,
+                                   detail::With<const Key&, const Quota&, Inheritance>,
+                                   detail::With<RateType, Word, Span, SpentPermits>>
     async_configure{};
-inline constexpr detail::AsyncVerb<detail::Form<&SharedTokenBucket::Verbs::try_configure>,
-                                   detail::Form<&SharedSlidingWindow::Verbs::try_configure>>
+inline constexpr detail::AsyncVerb<detail::TryConfigure, detail::With<const Key&, const Quota&>,
+                                   detail::With<RateType, Word, Span>>
     async_try_configure{};
 /// config()
-inline constexpr detail::AsyncVerb<detail::Form<&SharedTokenBucket::Verbs::config>,
-                                   detail::Form<&SharedSlidingWindow::Verbs::config>>
+inline constexpr detail::AsyncVerb<detail::Config, detail::With<const Key&>, detail::With<>>
     async_config{};
 /// SharedSlidingWindow::refresh()
-inline constexpr detail::AsyncVerb<detail::Form<&SharedSlidingWindow::Verbs::refresh>>
-    async_refresh{};
+inline constexpr detail::AsyncVerb<detail::Refresh, detail::With<>> async_refresh{};
 /// SharedSlidingWindow::available_permits()
-inline constexpr detail::AsyncVerb<detail::Form<&SharedSlidingWindow::Verbs::available_permits>>
+inline constexpr detail::AsyncVerb<detail::AvailablePermits, detail::With<>>
     async_available_permits{};
 
 /// FixedWindow::synchronize()
-inline constexpr detail::AsyncVerb<detail::Form<&FixedWindow::Verbs::synchronize>>
+inline constexpr detail::AsyncVerb<detail::Synchronize, detail::With<const Key&>>
     async_synchronize{};
 
 /// Lease::renew()
-inline constexpr detail::AsyncVerb<detail::Form<&Lease::Verbs::renew>> async_renew{};
+inline constexpr detail::AsyncVerb<detail::Renew, detail::With<>> async_renew{};
 /// Lease::release() and ConcurrencyLimiter::release(). False: the lease is not held, or no lease
 /// with the id is live.
-inline constexpr detail::AsyncVerb<detail::Form<&Lease::Verbs::release>,
-                                   detail::Form<&ConcurrencyLimiter::Verbs::release>>
+inline constexpr detail::AsyncVerb<detail::Release, detail::With<>,
+                                   detail::With<const Key&, const LeaseId&>>
     async_release{};
 
 /// UtilizationShedder::sample()
-inline constexpr detail::AsyncVerb<detail::Form<&UtilizationShedder::sample_step>,
-                                   detail::Form<&UtilizationShedder::Verbs::sample_whole>>
+inline constexpr detail::AsyncVerb<detail::Sample, detail::With<const Key&, const Utilization&>,
+                                   detail::With<const Utilization&>>
     async_sample{};
 /// UtilizationShedder::report()
-inline constexpr detail::AsyncVerb<detail::Form<&UtilizationShedder::Verbs::report>,
-                                   detail::Form<&UtilizationShedder::Verbs::report_whole>>
+inline constexpr detail::AsyncVerb<detail::Report, detail::With<const Key&>, detail::With<>>
     async_report{};
 
 /// Gates::pass()
-inline constexpr detail::AsyncVerb<detail::Form<&Gates::Verbs::pass>,
-                                   detail::Form<&Gates::Verbs::pass_one>, detail::NoScopesInside>
+inline constexpr detail::AsyncVerb<detail::Pass, detail::With<detail::ItsScopes>,
+                                   detail::With<const Scope&>, detail::NoScopesInside>
     async_pass{};
 /// Gates::close()
-inline constexpr detail::AsyncVerb<detail::Form<&Gates::Verbs::close>> async_close{};
+inline constexpr detail::AsyncVerb<detail::Close, detail::With<const Scope&, Span>> async_close{};
 /// Gates::open()
-inline constexpr detail::AsyncVerb<detail::SilentCall<&Gates::Verbs::open>> async_open{};
+inline constexpr detail::AsyncVerb<detail::Open, detail::Silently<const Scope&>> async_open{};
 
 }  // namespace sluice::asio

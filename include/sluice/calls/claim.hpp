@@ -5,10 +5,11 @@
 #include <utility>
 
 #include "sluice/detail/claimed_limit.hpp"
-#include "sluice/limiters/gates.hpp"
 
 namespace sluice {
 
+class Gates;
+class Scope;
 class SharedSlidingWindow;
 
 /// A cost that is not known before the call, and is settled afterwards; see Call.

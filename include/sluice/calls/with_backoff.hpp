@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sluice/calls/call.hpp"
+#include "sluice/limiters/gates.hpp"
 
 namespace sluice {
 

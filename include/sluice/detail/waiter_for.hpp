@@ -8,8 +8,8 @@
 
 #include "sluice/decide.hpp"
 #include "sluice/detail/store_ref.hpp"
-#include "sluice/detail/waitable.hpp"
 #include "sluice/detail/waiter.hpp"
+#include "sluice/limiters/waitable.hpp"
 #include "sluice/quota.hpp"
 
 namespace sluice::detail {

@@ -3,7 +3,6 @@
 
 #include "sluice/detail/acquire.hpp"
 #include "sluice/detail/lease_manager.hpp"
-#include "sluice/detail/lease_verbs.hpp"
 
 namespace sluice {
 
@@ -147,8 +146,9 @@ class ConcurrencyLimiter : public Waitable {
   [[nodiscard]] const std::string& name() const noexcept { return leases_.name(); }
   [[nodiscard]] Store& store() const noexcept { return leases_.store(); }
 
-  struct Verbs;    ///< the calls whose result is no Decision; see sluice/detail/verb.hpp
-  struct Waiting;  ///< how acquire() waits: for detail::WaiterFor
+  // For the library; see sluice/limiters/detail/concurrency_limiter.hpp.
+  struct Verbs;
+  struct Waiting;
 
  private:
   Decision decide_as(const char* verb, const Step& step) const {
@@ -159,70 +159,6 @@ class ConcurrencyLimiter : public Waitable {
   Word limit_;
 };
 
-/// Verbs of the calls whose result is no Decision; see sluice/detail/verb.hpp.
-struct ConcurrencyLimiter::Verbs {
-  using Ask = detail::LeaseManager::Asking;
-
-  static Ask try_acquire(const ConcurrencyLimiter& jobs, const Key& key, Cost weight) {
-    return jobs.leases_.asking(key, {jobs.limit_, 0}, weight);
-  }
-  static Ask try_acquire_by(const ConcurrencyLimiter& jobs, const Key& key, Cost weight,
-                            const LeaseId& id) {
-    return jobs.leases_.asking(key, {jobs.limit_, 0}, weight, id);
-  }
-  static detail::ReleaseByIdVerb release(const ConcurrencyLimiter& jobs, const Key& key,
-                                         const LeaseId& id) {
-    return {jobs.store(), jobs.release_step(key, id), jobs.queues()};
-  }
-  static Step reset(const ConcurrencyLimiter& jobs, const Key& key) {
-    return jobs.leases_.reset_step(key, jobs.limit_);
-  }
-};
-
-/// How acquire() waits; see detail::WaiterFor.
-struct ConcurrencyLimiter::Waiting {
-  using Grant = Lease;
-  struct Request : detail::KeyedRequest {
-    Request(const Key& key, Cost weight, const LeaseId& drawn)
-        : KeyedRequest(key, weight), id(drawn) {}
-    LeaseId id;
-  };
-  static constexpr bool freed_early = true;
-  static Request request(const ConcurrencyLimiter& jobs, const Key& key, Cost weight) {
-    return {key, weight, jobs.leases_.draw_id()};
-  }
-  static Key key(const ConcurrencyLimiter& jobs, const Request& request) noexcept {
-    return jobs.leases_.named(request.key());
-  }
-  static const std::shared_ptr<detail::WaitQueues>& queues(
-      const ConcurrencyLimiter& jobs) noexcept {
-    return jobs.queues();
-  }
-  static void borrow_store(ConcurrencyLimiter& jobs) noexcept { jobs.leases_.borrow_store(); }
-  static Span reach(const ConcurrencyLimiter&) noexcept { return Span{0}; }
-  static Step step(const ConcurrencyLimiter& jobs, const Request& request, Span) noexcept {
-    return jobs.leases_.acquire_new_step(request.key(), {jobs.limit_, 0}, request.cost, request.id);
-  }
-  static Grant grant(const ConcurrencyLimiter& jobs, const Request& request, const Outcome& outcome,
-                     Time asked) {
-    static constexpr std::array<Word, output> none{};
-    return jobs.adopt(request.key(), request.id, request.cost, outcome.decision,
-                      outcome.output.empty() ? none : outcome.output, asked);
-  }
-  static void refund(const ConcurrencyLimiter&, const Request&, Grant& grant,
-                     Completion done) noexcept {
-    grant.release_later();
-    done(Outcome{});
-  }
-};
-
-inline Lease ConcurrencyLimiter::acquire(const KeyArg& key, Cost weight, const Deadline& deadline,
-                                         const WaitOptions& options) const {
-  return detail::block(*this, Waiting::request(*this, key, weight), deadline, options);
-}
-inline Lease ConcurrencyLimiter::acquire(const KeyArg& key, Cost weight, const Deadline& deadline,
-                                         const WaitOptions& options, std::error_code& error) const {
-  return detail::block(*this, Waiting::request(*this, key, weight), deadline, options, error);
-}
-
 }  // namespace sluice
+
+#include "sluice/limiters/detail/concurrency_limiter.hpp"

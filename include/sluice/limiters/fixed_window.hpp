@@ -5,9 +5,8 @@
 #include <memory>
 #include <string>
 
-#include "sluice/detail/keyed_limiter.hpp"
-#include "sluice/detail/verb.hpp"
 #include "sluice/limiters/calendar.hpp"
+#include "sluice/limiters/keyed_limiter.hpp"
 #include "sluice/reservation.hpp"
 #include "sluice/rules/fixed_window.hpp"
 
@@ -138,9 +137,10 @@ class FixedWindow : public KeyedLimiter<FixedWindow> {
   [[nodiscard]] Word limit() const noexcept { return limit_; }
   [[nodiscard]] const Calendar& calendar() const noexcept { return calendar_; }
 
-  class Asking;    ///< the verb of a call that asks again by the store's clock
-  struct Verbs;    ///< the calls that are more than a step; see sluice/detail/verb.hpp
-  struct Waiting;  ///< how acquire() waits: for detail::WaiterFor
+  // For the library; see sluice/limiters/detail/fixed_window.hpp.
+  class Asking;
+  struct Verbs;
+  struct Waiting;
 
  private:
   FixedWindow(const StoreHandle& store, detail::TextArg name, detail::Given limit,
@@ -163,97 +163,6 @@ class FixedWindow : public KeyedLimiter<FixedWindow> {
   detail::CopyOnMovePtr<Known> known_;
 };
 
-/// Asks a step with the windows around the present; if the store's clock is not in them, learns the
-/// difference of the clocks and asks again. The limiter must live until it is over.
-class FixedWindow::Asking {
- public:
-  using Result = Decision;
-
-  Asking(const FixedWindow& window, const Step& step) noexcept : window_(&window), step_(step) {}
-  /// Plan::idempotent()
-  [[nodiscard]] Asking idempotent(const RequestId& id) && noexcept {
-    id_ = id;
-    return *this;
-  }
-
-  [[nodiscard]] Store& store() const noexcept { return window_->store(); }
-  [[nodiscard]] std::optional<Plan> next() noexcept;
-  void hear(const Outcome& outcome) noexcept;
-  [[nodiscard]] Decision take(std::error_code& error) const noexcept {
-    error = error_;
-    return decision_;
-  }
-
- private:
-  enum class Due : std::uint8_t { step, clock, nothing };
-
-  const FixedWindow* window_;
-  Step step_;
-  Step clock_step_ = step_;
-  std::optional<RequestId> id_{};
-  Due due_ = Due::step;
-  int asked_ = 0;
-  std::error_code error_{};
-  Decision decision_{};
-};
-
-/// Verbs of the calls that are more than a step; see sluice/detail/verb.hpp.
-struct FixedWindow::Verbs {
-  struct AsUnits {
-    Word operator()(const Outcome& outcome, std::error_code& /*error*/) const noexcept {
-      return outcome.decision.allowed ? detail::word_of(outcome, 0) : 0;
-    }
-  };
-  struct AsSettlement {
-    Settlement operator()(const Outcome& outcome, std::error_code& error) const noexcept;
-    Word more;  // than estimated
-  };
-  struct Learn {
-    detail::Done operator()(const Outcome& outcome, std::error_code& error) const noexcept {
-      if (!error) window->learn_clock(outcome.decision);
-      return {};
-    }
-    const FixedWindow* window;
-  };
-
-  static Asking try_acquire(const FixedWindow& window, const Key& key, Cost cost) {
-    return {window, window.acquire_step(key, cost)};
-  }
-  static Asking peek(const FixedWindow& window, const Key& key, Cost cost) {
-    return {window, window.peek_step(key, cost)};
-  }
-  static Asking reward(const FixedWindow& window, const Key& key, Cost amount) {
-    return {window, window.reward_step(key, amount)};
-  }
-  static Asking penalize(const FixedWindow& window, const Key& key, Cost amount) {
-    return {window, window.penalize_step(key, amount)};
-  }
-  static Asking block(const FixedWindow& window, const Key& key, Span span) {
-    return {window, window.block_step(key, span)};
-  }
-  static detail::StepVerb<AsUnits> refund(const FixedWindow& window, const Key& key,
-                                          const Decision& taken, Cost cost) {
-    return {window.store(), window.refund_step(key, charged(cost, taken), taken.at), {}};
-  }
-  static detail::StepVerb<AsSettlement> settle(const FixedWindow& window, const Key& key,
-                                               const Decision& taken, const SettledCost& cost) {
-    if (detail::nothing_to_settle(taken, cost)) return {window.store(), {}, {0}};
-    return {window.store(),
-            window.settle_step(key, taken, cost),
-            {cost.actual.value() - cost.estimated.value()}};
-  }
-  static detail::StepVerb<Learn> synchronize(const FixedWindow& window, const Key& key) {
-    return {window.store(), window.clock_step(key), {&window}};
-  }
-};
-
-/// How acquire() waits; see detail::WaiterFor.
-struct FixedWindow::Waiting : KeyedLimiter<FixedWindow>::Waiting {
-  static void refund(const FixedWindow& window, const Request& request, const Grant& grant,
-                     Completion done) noexcept {
-    const Cost units = charged(request.cost, grant);
-    window.store().execute(window.refund_step(request.key(), units, grant.at), std::move(done));
-  }
-};
-
 }  // namespace sluice
+
+#include "sluice/limiters/detail/fixed_window.hpp"

@@ -11,7 +11,6 @@
 
 #include "sluice/decide.hpp"
 #include "sluice/detail/acquire.hpp"
-#include "sluice/detail/verb.hpp"
 #include "sluice/rules/gate.hpp"
 #include "sluice/store_handle.hpp"
 
@@ -162,8 +161,9 @@ class Gates : public Waitable {
   [[nodiscard]] Store& store() const noexcept { return *store_; }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
 
-  struct Verbs;    ///< the calls of the gates; see sluice/detail/verb.hpp
-  struct Waiting;  ///< how acquire() waits: for detail::WaiterFor
+  // For the library; see sluice/limiters/detail/gates.hpp.
+  struct Verbs;
+  struct Waiting;
 
  private:
   /// The exception of a call with several scopes where the scope at fault is unknown.
@@ -190,88 +190,6 @@ class Gates : public Waitable {
   GateOptions options_;
 };
 
-/// Verbs of the calls; see sluice/detail/verb.hpp.
-struct Gates::Verbs {
-  /// Asks one step for each scope.
-  class Ask {
-   public:
-    using Result = Decision;
-
-    Ask(const Gates& gates, std::span<const Scope> scopes,
-        Step (Gates::*step_of)(const Scope&) const noexcept)
-        : store_(&gates.store()) {
-      for (const Scope& scope : scopes) steps_.push_back((gates.*step_of)(scope));
-    }
-
-    [[nodiscard]] Store& store() const noexcept { return *store_; }
-    [[nodiscard]] std::optional<Plan> next() noexcept {
-      if (std::exchange(asked_, true)) return std::nullopt;
-      return Plan(steps_);
-    }
-    void hear(const Outcome& outcome) noexcept {
-      error_ = outcome.error;
-      decision_ = outcome.decision;
-    }
-    [[nodiscard]] Decision take(std::error_code& error) const noexcept {
-      error = error_;
-      return decision_;
-    }
-
-   private:
-    Store* store_;
-    std::vector<Step> steps_;
-    bool asked_ = false;
-    std::error_code error_{};
-    Decision decision_{};
-  };
-
-  static Step pass_one(const Gates& gates, const Scope& scope) { return gates.pass_step(scope); }
-  static Step peek_one(const Gates& gates, const Scope& scope) { return gates.peek_step(scope); }
-  static Step close(const Gates& gates, const Scope& scope, Span span) {
-    return gates.close_step(scope, span);
-  }
-  static Step open(const Gates& gates, const Scope& scope) { return gates.open_step(scope); }
-  static Ask pass(const Gates& gates, std::span<const Scope> scopes) {
-    return {gates, scopes, &Gates::pass_step};
-  }
-  static Ask peek(const Gates& gates, std::span<const Scope> scopes) {
-    return {gates, scopes, &Gates::peek_step};
-  }
-};
-
-/// How acquire() waits; see detail::WaiterFor.
-struct Gates::Waiting {
-  using Grant = Decision;
-  using Request = std::vector<Scope>;
-  static constexpr bool freed_early = false;
-  static Key key(const Gates& gates, const Request& scopes) noexcept {
-    return scopes.empty() ? Key{gates.name(), gates.name()} : scopes.front().key();
-  }
-  static const std::shared_ptr<detail::WaitQueues>& queues(const Gates& gates) noexcept {
-    return gates.queues();
-  }
-  static void borrow_store(Gates& gates) noexcept { gates.store_.borrow(); }
-  static Span reach(const Gates&) noexcept { return Span{0}; }
-  static void ask(const Gates& gates, const Request& scopes, Span, Completion done) noexcept;
-  static std::system_error failed(const detail::CallName& call, const std::error_code& error,
-                                  const Gates& gates, const Request& scopes) {
-    return gates.failed(call.verb, error, scopes);
-  }
-  static Grant grant(const Gates&, const Request&, const Outcome& outcome, Time) noexcept {
-    return outcome.decision;
-  }
-  static void refund(const Gates&, const Request&, Grant&, Completion done) noexcept {
-    done(Outcome{});  // a passage cannot be undone; the next call of the ramp passes later
-  }
-};
-
-inline Decision Gates::acquire(std::span<const Scope> scopes, const Deadline& deadline,
-                               const WaitOptions& options) const {
-  return detail::block(*this, {scopes.begin(), scopes.end()}, deadline, options);
-}
-inline Decision Gates::acquire(std::span<const Scope> scopes, const Deadline& deadline,
-                               const WaitOptions& options, std::error_code& error) const {
-  return detail::block(*this, {scopes.begin(), scopes.end()}, deadline, options, error);
-}
-
 }  // namespace sluice
+
+#include "sluice/limiters/detail/gates.hpp"

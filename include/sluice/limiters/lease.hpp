@@ -110,7 +110,8 @@ class [[nodiscard]] Lease {
   /// thread. Not for a lease that LeaseOptions::renewer already renews. Throws std::bad_alloc.
   void keep_alive(LeaseRenewer& renewer, OnLost on_lost = {});
 
-  struct Verbs;  ///< renew() and release(): see sluice/detail/lease_verbs.hpp
+  // For the library; see sluice/limiters/detail/lease.hpp.
+  struct Verbs;
 
  private:
   friend class detail::LeaseManager;

@@ -12,7 +12,6 @@
 
 #include "sluice/decide.hpp"
 #include "sluice/detail/acquire.hpp"
-#include "sluice/detail/verb.hpp"
 #include "sluice/quota.hpp"
 #include "sluice/reservation.hpp"
 #include "sluice/rules/shared_sliding_window.hpp"
@@ -103,7 +102,6 @@ enum class SpentPermits : std::uint8_t {
 class SharedSlidingWindow : public Waitable {
  public:
   static constexpr const char* type_name = "SharedSlidingWindow";  ///< in messages of exceptions
-  class Waited;
 
   /// The result of a change.
   struct Change {
@@ -231,11 +229,15 @@ class SharedSlidingWindow : public Waitable {
 
   [[nodiscard]] const std::string& client() const noexcept { return options_.client; }
 
-  struct Verbs;  ///< the calls of the limiter; see sluice/detail/verb.hpp
+  // For the library; see sluice/limiters/detail/shared_sliding_window.hpp.
+  struct Verbs;
+  class Waited;
 
  private:
   friend class SharedSlidingWindowAwaitable;
   struct Known;
+  struct Question;
+  struct Answered;
   class Asking;
   class Changing;
 
@@ -254,27 +256,8 @@ class SharedSlidingWindow : public Waitable {
   /// The configuration that a read_step() found.
   [[nodiscard]] std::optional<RateSetting> found(const Outcome& outcome,
                                                  std::error_code& error) const noexcept;
-  enum class Verb : std::uint8_t { acquire, peek, block, reward };
-  /// A request, which is decided by the cached configuration or, if that has changed, by the one in
-  /// the store.
-  struct Question {
-    Cost permits;
-    Verb verb = Verb::acquire;
-    Span span{0};  // the longest wait, or the length of a block
-    std::optional<RequestId> id{};
-    /// The least rate under which the request can succeed.
-    [[nodiscard]] Word needed() const noexcept {
-      return verb == Verb::reward ? 0 : permits.value();
-    }
-  };
   [[nodiscard]] std::array<Step, 2> steps_of(const Known& setting, const Question& question) const;
   SharedSlidingWindowSteps steps(const Question& question, std::error_code& error) const;
-  /// A decision and the configuration that it was made by; on an error, the configuration whose log
-  /// was at fault, or null.
-  struct Answered {
-    Decision decision;
-    std::shared_ptr<const Known> used;
-  };
   Answered ask(const Question& question, std::error_code& error) const;
   [[nodiscard]] static RateReservation reservation(Answered answered, Cost permits);
   /// A step with the arguments of a request, for exceptions.
@@ -305,250 +288,6 @@ class SharedSlidingWindow : public Waitable {
   detail::Life life_;
 };
 
-/// A request: by the cached configuration, and again by the stored one if that has changed.
-class SharedSlidingWindow::Asking {
- public:
-  using Result = Answered;
-
-  Asking(const SharedSlidingWindow& limiter, const Question& question);
-
-  [[nodiscard]] Store& store() const noexcept { return *store_; }
-  [[nodiscard]] std::optional<Plan> next();
-  void hear(const Outcome& outcome) noexcept;
-  /// On an error, the configuration whose log was at fault, or null.
-  [[nodiscard]] Answered take(std::error_code& error) noexcept {
-    error = error_;
-    return std::move(answered_);
-  }
-
- private:
-  void hear_setting(const Outcome& outcome) noexcept;
-  void hear_answer(const Outcome& outcome) noexcept;
-
-  const SharedSlidingWindow* limiter_;
-  Store* store_;
-  detail::Life::View life_;  // the limiter's
-  Question question_;
-  std::shared_ptr<const Known> setting_;
-  bool remembered_;  // setting_ was cached
-  enum class Due : std::uint8_t { setting, request, nothing } due_;
-  std::optional<std::array<Step, 2>> steps_{};
-  int attempts_ = 0;
-  std::error_code error_{};
-  Answered answered_{};
-};
-
-/// A refund or a further charge of a reservation, which is read when the verb is made, and updated
-/// by commit().
-class SharedSlidingWindow::Changing {
- public:
-  /// A call that is over at once.
-  Changing(const SharedSlidingWindow& limiter, RateReservation& reservation,
-           std::error_code error = {});
-  /// Refunds `units`.
-  static Changing refund(const SharedSlidingWindow& limiter, RateReservation& reservation,
-                         Cost units);
-  /// Refunds or charges the difference to the true cost.
-  static Changing settle(const SharedSlidingWindow& limiter, RateReservation& reservation,
-                         Cost true_cost);
-
-  [[nodiscard]] Store& store() const noexcept { return *store_; }
-  [[nodiscard]] std::optional<Plan> next();
-  void hear(const Outcome& outcome) noexcept;
-  void commit() noexcept;
-
- protected:
-  [[nodiscard]] Settlement settlement(std::error_code& error) const noexcept {
-    error = error_;
-    return settlement_;
-  }
-
- private:
-  Store* store_;
-  RateReservation* reservation_;
-  std::shared_ptr<const void> setting_;  // owns what refund_ views
-  std::optional<Step> refund_{};
-  std::optional<Asking> charge_{};
-  bool asked_ = false;
-  Word more_ = 0;
-  std::error_code error_{};
-  Settlement settlement_{};
-};
-
-/// Verbs of the calls; see sluice/detail/verb.hpp. The limiter must live until they are over.
-struct SharedSlidingWindow::Verbs {
-  struct AsAnswer {
-    Decision operator()(const Answered& answered, std::error_code& /*error*/) const noexcept {
-      return answered.decision;
-    }
-  };
-  struct AsRemaining {
-    Word operator()(const Answered& answered, std::error_code& /*error*/) const noexcept {
-      return answered.decision.remaining;
-    }
-  };
-  struct AsReservation {
-    RateReservation operator()(Answered answered, std::error_code& /*error*/) const noexcept {
-      return reservation(std::move(answered), permits);
-    }
-    Cost permits;
-  };
-  struct AsChange {
-    Change operator()(const Outcome& outcome, std::error_code& /*error*/) const noexcept {
-      return {detail::word_of(outcome, 1) != 0, detail::word_of(outcome, 0)};
-    }
-  };
-  struct AsSetting {
-    std::optional<RateSetting> operator()(const Outcome& outcome,
-                                          std::error_code& error) const noexcept {
-      const auto setting = limiter->found(outcome, error);
-      if (error == Errc::not_configured) error.clear();
-      return setting;
-    }
-    const SharedSlidingWindow* limiter;
-  };
-  struct AsRefreshed {
-    detail::Done operator()(const Outcome& outcome, std::error_code& error) const noexcept {
-      static_cast<void>(limiter->found(outcome, error));
-      return {};
-    }
-    const SharedSlidingWindow* limiter;
-  };
-  class Refund : public Changing {
-   public:
-    using Result = Word;
-    explicit Refund(Changing changing) : Changing(std::move(changing)) {}
-    [[nodiscard]] Word take(std::error_code& error) const noexcept {
-      return settlement(error).given_back;
-    }
-  };
-  class Settle : public Changing {
-   public:
-    using Result = Settlement;
-    explicit Settle(Changing changing) : Changing(std::move(changing)) {}
-    [[nodiscard]] Settlement take(std::error_code& error) const noexcept {
-      return settlement(error);
-    }
-  };
-  using Decide = detail::MappedVerb<Asking, AsAnswer>;
-  using Configure = detail::StepVerb<AsChange>;
-
-  static Configure try_configure(const SharedSlidingWindow& limiter, RateType type, Word rate,
-                                 Span interval);
-  static Configure configure(const SharedSlidingWindow& limiter, RateType type, Word rate,
-                             Span interval, SpentPermits spent);
-  static detail::StepVerb<AsSetting> config(const SharedSlidingWindow& limiter) {
-    return {*limiter.store_, limiter.read_step(), {&limiter}};
-  }
-  static detail::StepVerb<AsRefreshed> refresh(const SharedSlidingWindow& limiter) {
-    return {*limiter.store_, limiter.read_step(), {&limiter}};
-  }
-  static Decide try_acquire(const SharedSlidingWindow& limiter, Cost permits) {
-    return ask(limiter, {.permits = permits});
-  }
-  static Decide try_acquire_once(const SharedSlidingWindow& limiter, Cost permits,
-                                 const RequestId& id) {
-    return ask(limiter, {.permits = permits, .id = id});
-  }
-  static detail::MappedVerb<Asking, AsReservation> reserve(const SharedSlidingWindow& limiter,
-                                                           Cost permits, Span max_wait) {
-    return {Asking(limiter, {.permits = permits, .span = max_wait}), {permits}};
-  }
-  static Refund cancel(const SharedSlidingWindow& limiter, RateReservation& reservation) {
-    return Refund(Changing::refund(limiter, reservation, reservation.granted));
-  }
-  static Refund refund(const SharedSlidingWindow& limiter, RateReservation& reservation,
-                       Cost amount) {
-    return Refund(Changing::refund(limiter, reservation, amount));
-  }
-  static Settle settle(const SharedSlidingWindow& limiter, RateReservation& reservation,
-                       Cost true_cost) {
-    return Settle(Changing::settle(limiter, reservation, true_cost));
-  }
-  static Decide block(const SharedSlidingWindow& limiter, Span span) {
-    return ask(limiter, {.permits = 0, .verb = Verb::block, .span = span});
-  }
-  static Decide reward(const SharedSlidingWindow& limiter, Cost permits) {
-    return ask(limiter, {.permits = permits, .verb = Verb::reward});
-  }
-  static Decide peek(const SharedSlidingWindow& limiter, Cost permits) {
-    return ask(limiter, {.permits = permits, .verb = Verb::peek});
-  }
-  static detail::MappedVerb<Asking, AsRemaining> available_permits(
-      const SharedSlidingWindow& limiter) {
-    return {Asking(limiter, {.permits = 0, .verb = Verb::peek}), {}};
-  }
-
- private:
-  static Decide ask(const SharedSlidingWindow& limiter, const Question& question) {
-    return {Asking(limiter, question), {}};
-  }
-};
-
-/// The limiter as waiters refer to it; see detail::WaiterFor.
-class SharedSlidingWindow::Waited {
- public:
-  static constexpr const char* type_name = SharedSlidingWindow::type_name;
-  struct Waiting {
-    using Grant = Decision;
-    struct Request {
-      explicit Request(Cost cost)
-          : permits(cost), used(std::make_shared<std::shared_ptr<const Known>>()) {}
-      Cost permits;
-      std::shared_ptr<std::shared_ptr<const Known>> used;  // the configuration of the decision
-    };
-    static constexpr bool freed_early = false;
-    static Key key(const Waited& waited, const Request&) noexcept { return waited.limiter_->key(); }
-    static const std::shared_ptr<detail::WaitQueues>& queues(const Waited& waited) noexcept {
-      return waited.limiter_->queues();
-    }
-    static void borrow_store(Waited&) noexcept {}  // it refers to the limiter
-    static Span reach(const Waited&) noexcept;
-    static std::system_error failed(const detail::CallName& call, const std::error_code& error,
-                                    const Waited& waited, const Request& request) {
-      return waited.limiter_->failed(call.verb, error, {request.permits});
-    }
-    static void ask(const Waited& waited, const Request& request, Span max_wait,
-                    Completion done) noexcept {
-      if (waited.life_.is_over()) return done.fail(Errc::shut_down);
-      waited.limiter_->reserve_then(request.permits, max_wait, *request.used, std::move(done));
-    }
-    static Grant grant(const Waited&, const Request&, const Outcome& outcome, Time) noexcept {
-      return outcome.decision;
-    }
-    static void refund(const Waited& waited, const Request& request, Grant& grant,
-                       Completion done) noexcept {
-      if (waited.life_.is_over()) return done.fail(Errc::shut_down);
-      waited.limiter_->refund_then(**request.used, request.permits, grant, std::move(done));
-    }
-  };
-
-  explicit Waited(const SharedSlidingWindow& limiter) noexcept
-      : limiter_(&limiter), life_(limiter.life_.view()) {}
-  [[nodiscard]] Store& store() const noexcept { return *limiter_->store_; }
-
- private:
-  const SharedSlidingWindow* limiter_;
-  detail::Life::View life_;  // waits end with Errc::shut_down when the limiter is destroyed
-};
-
-/// An awaitable try_acquire(), to be awaited in the expression that makes it; see DecideAwaitable.
-class [[nodiscard]] SharedSlidingWindowAwaitable : public detail::Awaited {
- public:
-  SharedSlidingWindowAwaitable(const SharedSlidingWindow& limiter, Cost permits)
-      : limiter_(limiter), permits_(permits) {}
-  bool await_suspend(std::coroutine_handle<> waiter) {
-    return suspend(waiter,
-                   [this](Completion done) { limiter_.ask_then(permits_, std::move(done)); });
-  }
-
- private:
-  const SharedSlidingWindow& limiter_;
-  Cost permits_;
-};
-
-inline SharedSlidingWindowAwaitable SharedSlidingWindow::awaitable_try_acquire(Cost permits) const {
-  return {*this, permits};
-}
-
 }  // namespace sluice
+
+#include "sluice/limiters/detail/shared_sliding_window.hpp"

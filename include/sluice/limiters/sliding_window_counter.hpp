@@ -4,8 +4,7 @@
 
 #include <string>
 
-#include "sluice/detail/keyed_limiter.hpp"
-#include "sluice/detail/verb.hpp"
+#include "sluice/limiters/keyed_limiter.hpp"
 #include "sluice/limiters/window_limit.hpp"
 #include "sluice/reservation.hpp"
 #include "sluice/rules/sliding_window_counter.hpp"
@@ -132,8 +131,9 @@ class SlidingWindowCounter : public KeyedLimiter<SlidingWindowCounter> {
     return SlidingWindowCounterRule::worst_case(window_.limit, window_.span.count());
   }
 
-  struct Verbs;    ///< the calls whose result is no Decision; see sluice/detail/verb.hpp
-  struct Waiting;  ///< how acquire() waits: for detail::WaiterFor
+  // For the library; see sluice/limiters/detail/sliding_window_counter.hpp.
+  struct Verbs;
+  struct Waiting;
 
  private:
   /// The amount, or 0 if `taken` charged nothing: it was refused or decided without the store.
@@ -154,40 +154,6 @@ class SlidingWindowCounter : public KeyedLimiter<SlidingWindowCounter> {
   WindowLimit window_;
 };
 
-/// Verbs of the calls whose result is no Decision; see sluice/detail/verb.hpp.
-struct SlidingWindowCounter::Verbs {
-  struct AsUnits {
-    Word operator()(const Outcome& outcome, std::error_code& /*error*/) const noexcept {
-      return detail::word_of(outcome, 0);
-    }
-  };
-  struct AsSettlement {
-    Settlement operator()(const Outcome& outcome, std::error_code& /*error*/) const noexcept {
-      const Word units = detail::word_of(outcome, 0);
-      return refunds ? Settlement{units, 0} : Settlement{0, units};
-    }
-    bool refunds;
-  };
-
-  static detail::StepVerb<AsUnits> refund(const SlidingWindowCounter& counter, const Key& key,
-                                          const Decision& taken, Cost amount) {
-    return {counter.store(), counter.refund_step(key, taken, amount), {}};
-  }
-  static detail::StepVerb<AsSettlement> settle(const SlidingWindowCounter& counter, const Key& key,
-                                               const Decision& taken, const SettledCost& cost) {
-    const AsSettlement make{cost.actual.value() <= cost.estimated.value()};
-    if (detail::nothing_to_settle(taken, cost)) return {counter.store(), {}, make};
-    return {counter.store(), counter.settle_step(key, taken, cost), make};
-  }
-};
-
-/// How acquire() waits; see detail::WaiterFor.
-struct SlidingWindowCounter::Waiting : KeyedLimiter<SlidingWindowCounter>::Waiting {
-  static void refund(const SlidingWindowCounter& counter, const Request& request,
-                     const Grant& grant, Completion done) noexcept {
-    counter.store().execute(counter.refund_step(request.key(), grant, request.cost),
-                            std::move(done));
-  }
-};
-
 }  // namespace sluice
+
+#include "sluice/limiters/detail/sliding_window_counter.hpp"

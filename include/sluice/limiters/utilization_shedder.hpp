@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "sluice/decide.hpp"
-#include "sluice/detail/verb.hpp"
 #include "sluice/quota.hpp"
 #include "sluice/rng.hpp"
 #include "sluice/rules/utilization.hpp"
@@ -230,7 +229,8 @@ class UtilizationShedder {
   /// The key of the service as a whole.
   [[nodiscard]] Key whole() const noexcept { return {name_, "utilization"}; }
 
-  struct Verbs;  ///< the calls of the shedder; see sluice/detail/verb.hpp
+  // For the library; see sluice/limiters/detail/utilization_shedder.hpp.
+  struct Verbs;
 
  private:
   Decision decide_as(const char* verb, const Step& step) const {
@@ -252,55 +252,6 @@ class UtilizationShedder {
   Arguments shed_{};    // each call sets the last two, tier and draw
 };
 
-/// Verbs of the calls; see sluice/detail/verb.hpp.
-struct UtilizationShedder::Verbs {
-  struct AsReport {
-    UtilizationReport operator()(const Outcome& outcome, std::error_code& error) const {
-      return error ? UtilizationReport{} : shedder->report_of(outcome);
-    }
-    const UtilizationShedder* shedder;
-  };
-  using Decide = detail::StepVerb<detail::AsDecision>;
-  using Report = detail::StepVerb<AsReport>;
-
-  static Decide sample_whole(const UtilizationShedder& shedder, Utilization utilization) {
-    return {shedder.store(), shedder.sample_step(shedder.whole(), utilization), {}};
-  }
-  static Decide try_acquire(const UtilizationShedder& shedder, const Key& key, Tier tier) {
-    return {shedder.store(), shedder.acquire_step(key, tier), {}};
-  }
-  static Decide try_acquire_named(const UtilizationShedder& shedder, const Key& key,
-                                  detail::TextArg tier) {
-    return try_acquire(shedder, key, shedder.find(tier));
-  }
-  static Decide try_acquire_whole(const UtilizationShedder& shedder, Tier tier) {
-    return try_acquire(shedder, shedder.whole(), tier);
-  }
-  static Decide try_acquire_whole_named(const UtilizationShedder& shedder, detail::TextArg tier) {
-    return try_acquire(shedder, shedder.whole(), shedder.find(tier));
-  }
-  static Decide peek(const UtilizationShedder& shedder, const Key& key, Tier tier) {
-    return {shedder.store(), shedder.peek_step(key, tier), {}};
-  }
-  static Decide peek_named(const UtilizationShedder& shedder, const Key& key,
-                           detail::TextArg tier) {
-    return peek(shedder, key, shedder.find(tier));
-  }
-  static Decide peek_whole(const UtilizationShedder& shedder, Tier tier) {
-    return peek(shedder, shedder.whole(), tier);
-  }
-  static Decide peek_whole_named(const UtilizationShedder& shedder, detail::TextArg tier) {
-    return peek(shedder, shedder.whole(), shedder.find(tier));
-  }
-  static Report report(const UtilizationShedder& shedder, const Key& key) {
-    return {shedder.store(), shedder.peek_step(key, Tier(0)), {&shedder}};
-  }
-  static Report report_whole(const UtilizationShedder& shedder) {
-    return report(shedder, shedder.whole());
-  }
-  static Step reset_whole(const UtilizationShedder& shedder) {
-    return shedder.reset_step(shedder.whole());
-  }
-};
-
 }  // namespace sluice
+
+#include "sluice/limiters/detail/utilization_shedder.hpp"

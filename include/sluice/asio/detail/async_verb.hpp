@@ -1,9 +1,10 @@
-// The asynchronous form of a limiter's call: a function object, made of the function that makes the
-// verb of the call (see sluice/detail/verb.hpp), or of the one that makes its only step.
+// The asynchronous form of a limiter's call: a function object that looks up what makes the verb of
+// the call (see sluice/detail/verb.hpp), for any limiter that has it.
 #pragma once
 
+#include <array>
 #include <boost/asio/deferred.hpp>
-#include <functional>
+#include <concepts>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -13,48 +14,84 @@
 
 namespace sluice::asio::detail {
 
-template <class... Args>
-struct Types {};
-
-/// The limiter and the arguments of the function that makes a verb or a step.
-template <class Make>
-struct MakerOf;
-template <class R, class L, class... Args>
-struct MakerOf<R (*)(L&, Args...)> {
-  using Limiter = L;
-  using Arguments = Types<Args...>;
+/// `L::Verbs`: functions that make the verbs of a limiter, each with the name of its call.
+struct NoVerbs {};
+template <class L>
+struct VerbsIn {
+  using Type = NoVerbs;
 };
-template <class R, class L, class... Args>
-struct MakerOf<R (*)(L&, Args...) noexcept> : MakerOf<R (*)(L&, Args...)> {};
-template <class R, class L, class... Args>
-struct MakerOf<R (L::*)(Args...) const> : MakerOf<R (*)(const L&, Args...)> {};
-template <class R, class L, class... Args>
-struct MakerOf<R (L::*)(Args...) const noexcept> : MakerOf<R (*)(const L&, Args...)> {};
+template <class L>
+requires requires { typename L::Verbs; }
+struct VerbsIn<L> {
+  using Type = typename L::Verbs;
+};
+template <class L>
+using VerbsOf = typename VerbsIn<std::remove_const_t<L>>::Type;
 
-/// A step becomes the verb whose result is the decision on it.
-template <class Make, class L, class... Args>
-[[nodiscard]] auto make_verb(Make make, L& limiter, Args&&... args) {
-  using Made = std::invoke_result_t<Make, L&, Args...>;
-  if constexpr (std::is_same_v<Made, Step>) {
-    const Step step = std::invoke(make, limiter, std::forward<Args>(args)...);
-    return sluice::detail::verb_of(limiter.store(), step);
+// Macros, since no template has a name as its argument. SLUICE_ASYNC_CALL declares a class that
+// looks up `Verbs::name(limiter, args...)`; SLUICE_ASYNC_STEP one that, without such a verb, also
+// looks up `limiter.step_name(args...)`: the result of the call is then the decision on this step.
+#define SLUICE_ASYNC_CALL(Call, name)                                                              \
+  struct Call {                                                                                    \
+    template <class L, class... Args>                                                              \
+    static auto verb(L& limiter, Args&&... args) -> decltype(VerbsOf<L>::name(limiter, args...)) { \
+      return VerbsOf<L>::name(limiter, args...);                                                   \
+    }                                                                                              \
+  }
+#define SLUICE_ASYNC_STEP(Call, name, step_name)                                           \
+  SLUICE_ASYNC_CALL(Call##Verb, name);                                                     \
+  struct Call : Call##Verb {                                                               \
+    template <class L, class... Args>                                                      \
+    static auto step(L& limiter, Args&&... args) -> decltype(limiter.step_name(args...)) { \
+      return limiter.step_name(args...);                                                   \
+    }                                                                                      \
+  }
+
+template <class Call, class L, class... Args>
+concept HasVerb = requires(L& limiter, Args&&... args) {
+  Call::verb(limiter, std::forward<Args>(args)...);
+};
+template <class Call, class L, class... Args>
+concept HasStep = requires(L& limiter, Args&&... args) {
+  { Call::step(limiter, std::forward<Args>(args)...) } -> std::same_as<Step>;
+  { limiter.store() } -> std::convertible_to<Store&>;
+};
+
+/// The verb of a call. A step becomes the verb whose result is the decision on it.
+template <class Call, class L, class... Args>
+[[nodiscard]] auto make_verb(L& limiter, Args&&... args) {
+  if constexpr (!HasVerb<Call, L, Args...>) {
+    return sluice::detail::verb_of(limiter.store(), Call::step(limiter, args...));
+  } else if constexpr (std::is_same_v<decltype(Call::verb(limiter, args...)), Step>) {
+    return sluice::detail::verb_of(limiter.store(), Call::verb(limiter, args...));
   } else {
-    return std::invoke(make, limiter, std::forward<Args>(args)...);
+    return Call::verb(limiter, args...);
   }
 }
 
-/// What a call asks for, with copies of its arguments.
-template <auto make, class L, class Arguments>
-struct Asked;
-template <auto make, class L, class... Args>
-struct Asked<make, L, Types<Args...>> {
-  using Limiter = L;
-  using Arguments = Types<Args...>;
+template <class Call, class L, class... Args>
+concept HasCall = HasVerb<Call, L, Args...> || HasStep<Call, L, Args...>;
 
+/// A limiter that has the call with these arguments: any expression, or a variable for a call that
+/// changes the object.
+template <class L, class Call, class... Args>
+concept Calls = HasCall<Call, const std::remove_reference_t<L>, Args...> ||
+    (std::is_lvalue_reference_v<L>&& HasVerb<Call, std::remove_reference_t<L>, Args...>);
+
+/// The same with a verb that can be asked under an id.
+template <class L, class Call, class... Args>
+concept CallsOnce = HasCall<Call, const std::remove_reference_t<L>, Args...> &&
+    requires(const std::remove_reference_t<L>& limiter, Args&&... args, const RequestId& id) {
+  make_verb<Call>(limiter, args...).idempotent(id);
+};
+
+/// What a call asks for, with copies of its arguments.
+template <class Call, class L, class... Args>
+struct Asked {
   explicit Asked(L& of, Args... args) : limiter(of), kept(Kept<Args>(args)...) {}
   [[nodiscard]] auto verb() {
     const auto with = [this](auto&... each) {
-      return make_verb(make, limiter.get(), each.get()...);
+      return make_verb<Call>(limiter.get(), each.get()...);
     };
     return std::apply(with, kept);
   }
@@ -62,67 +99,104 @@ struct Asked<make, L, Types<Args...>> {
   KeptLimiter<L> limiter;
   std::tuple<Kept<Args>...> kept;
 };
-/// The same under a request id, the last argument.
-template <class Inner, class Arguments = typename Inner::Arguments>
-struct AskedOnce;
-template <class Inner, class... Args>
-struct AskedOnce<Inner, Types<Args...>> {
-  using Limiter = typename Inner::Limiter;
-  using Arguments = Types<Args..., const RequestId&>;
-
-  AskedOnce(Limiter& of, Args... args, const RequestId& once) : inner(of, args...), id(once) {}
+/// The same under a request id.
+template <class Inner>
+struct AskedOnce {
   [[nodiscard]] auto verb() { return inner.verb().idempotent(id); }
-
   Inner inner;
   RequestId id;
 };
 /// The same without a result.
 template <class Inner>
-struct AskedSilently : Inner {
-  using Inner::Inner;
+struct AskedSilently {
   [[nodiscard]] auto verb() {
     using sluice::detail::Done;
     const auto nothing = [](const auto&, std::error_code&) { return Done{}; };
-    return sluice::detail::MappedVerb(Inner::verb(), nothing);
+    return sluice::detail::MappedVerb(inner.verb(), nothing);
   }
+  Inner inner;
 };
 
-template <class Request>
-using CallSignature =
-    typename SignatureOf<typename decltype(std::declval<Request&>().verb())::Result>::Type;
+/// What a form asks for: of a const limiter, but for a call that changes the object.
+template <class Call, class L, class... Args>
+using AskedOf =
+    Asked<Call,
+          std::conditional_t<HasCall<Call, const std::remove_reference_t<L>, Args...>,
+                             const std::remove_reference_t<L>, std::remove_reference_t<L>>,
+          Args...>;
 
-/// One overload of an asynchronous call.
-template <class Request, class L = typename Request::Limiter,
-          class Arguments = typename Request::Arguments>
-struct Overload;
-template <class Request, class L, class... Args>
-struct Overload<Request, L, Types<Args...>> {
-  template <boost::asio::completion_token_for<CallSignature<Request>> CompletionToken =
-                boost::asio::deferred_t>
-  [[nodiscard]] auto operator()(L& limiter, typename GivenAs<Args>::Type... args,
+/// `Token` completes the call of `Request`.
+template <class Token, class Request>
+concept Completes = boost::asio::completion_token_for<
+    Token, typename SignatureOf<typename decltype(std::declval<Request&>().verb())::Result>::Type>;
+
+/// The arguments of a form.
+template <class... Args>
+struct With {};
+/// The same, and a RequestId.
+template <class... Args>
+struct WithId {};
+/// Those of a form without a result.
+template <class... Args>
+struct Silently {};
+
+/// One form of a call, for all limiters that have it.
+template <class Call, class Arguments>
+struct Form;
+template <class Call, class... Args>
+struct Form<Call, With<Args...>> {
+  template <class L>
+  using Request = AskedOf<Call, L, ArgOf<Args, L>...>;
+  template <class L, class CompletionToken = boost::asio::deferred_t>
+  requires Calls<L, Call, ArgOf<Args, L>...> && Completes<CompletionToken, Request<L>>
+  [[nodiscard]] auto operator()(L&& limiter, GivenAs<ArgOf<Args, L>>... args,
                                 CompletionToken&& token = {}) const {
-    return initiate(Request(limiter, args...), std::forward<CompletionToken>(token));
+    return initiate(Request<L>(limiter, args...), std::forward<CompletionToken>(token));
+  }
+};
+template <class Call, class... Args>
+struct Form<Call, WithId<Args...>> {
+  template <class L>
+  using Inner = AskedOf<Call, L, ArgOf<Args, L>...>;
+  template <class L>
+  using Request = AskedOnce<Inner<L>>;
+  template <class L, class CompletionToken = boost::asio::deferred_t>
+  requires CallsOnce<L, Call, ArgOf<Args, L>...> && Completes<CompletionToken, Request<L>>
+  [[nodiscard]] auto operator()(L&& limiter, GivenAs<ArgOf<Args, L>>... args, const RequestId& id,
+                                CompletionToken&& token = {}) const {
+    return initiate(Request<L>{Inner<L>(limiter, args...), id},
+                    std::forward<CompletionToken>(token));
+  }
+};
+template <class Call, class... Args>
+struct Form<Call, Silently<Args...>> {
+  template <class L>
+  using Inner = AskedOf<Call, L, ArgOf<Args, L>...>;
+  template <class L>
+  using Request = AskedSilently<Inner<L>>;
+  template <class L, class CompletionToken = boost::asio::deferred_t>
+  requires Calls<L, Call, ArgOf<Args, L>...> && Completes<CompletionToken, Request<L>>
+  [[nodiscard]] auto operator()(L&& limiter, GivenAs<ArgOf<Args, L>>... args,
+                                CompletionToken&& token = {}) const {
+    return initiate(Request<L>{Inner<L>(limiter, args...)}, std::forward<CompletionToken>(token));
   }
 };
 
-template <auto make>
-using AskedBy = Asked<make, typename MakerOf<decltype(make)>::Limiter,
-                      typename MakerOf<decltype(make)>::Arguments>;
+/// Scopes that are made inside the call do not compile: g++ 12 would destroy them twice in a
+/// co_await.
+struct NoScopesInside {};
+template <class Call>
+struct Form<Call, NoScopesInside> {
+  template <std::size_t n, class... Rest>
+  void operator()(const Gates&, std::array<Scope, n>&&, Rest&&...) const = delete;
+  template <std::size_t n, class... Rest>
+  void operator()(const Gates&, const std::array<Scope, n>&&, Rest&&...) const = delete;
+};
 
-/// The call of which `make` makes the verb or the step: its result is that of the verb.
-template <auto make>
-using Form = Overload<AskedBy<make>>;
-/// The same with a RequestId as the last argument.
-template <auto make>
-using FormOnce = Overload<AskedOnce<AskedBy<make>>>;
-/// The same without a result.
-template <auto make>
-using SilentCall = Overload<AskedSilently<AskedBy<make>>>;
-
-/// An asynchronous call with an overload for each limiter that has it.
-template <class... Calls>
-struct AsyncVerb : Calls... {
-  using Calls::operator()...;
+/// An asynchronous call in each of its forms.
+template <class Call, class... Forms>
+struct AsyncVerb : Form<Call, Forms>... {
+  using Form<Call, Forms>::operator()...;
 };
 
 }  // namespace sluice::asio::detail

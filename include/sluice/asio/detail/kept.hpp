@@ -1,4 +1,5 @@
-// Kept: how an argument of a call outlives it, until the operation starts and while it runs.
+// The arguments of a call: how each is given, and how it outlives the call, until the operation
+// starts and while it runs.
 #pragma once
 
 #include <functional>
@@ -10,6 +11,11 @@
 #include "sluice/detail/text_arg.hpp"
 #include "sluice/key.hpp"
 #include "sluice/time.hpp"
+
+namespace sluice {
+class Gates;
+class Scope;
+}  // namespace sluice
 
 namespace sluice::asio::detail {
 
@@ -56,17 +62,19 @@ class KeptLimiter<const L> {
 
 /// How the blocking form takes an argument that is kept as an `Arg`.
 template <class Arg>
-struct GivenAs {
+struct GivenFor {
   using Type = Arg;
 };
 template <>
-struct GivenAs<const Key&> {
+struct GivenFor<const Key&> {
   using Type = const KeyArg&;
 };
 template <>
-struct GivenAs<Span> {
+struct GivenFor<Span> {
   using Type = SpanArg;
 };
+template <class Arg>
+using GivenAs = typename GivenFor<Arg>::Type;
 
 /// The bytes of a view.
 template <>
@@ -89,5 +97,29 @@ struct Kept<std::span<const T>> {
   [[nodiscard]] std::span<const T> get() const noexcept { return values; }
   std::vector<T> values;
 };
+
+/// The tier of a UtilizationShedder, and the scopes of Gates: arguments whose types belong to the
+/// limiter, so that this header needs none.
+struct ItsTier {};
+struct ItsScopes {};
+template <class Arg, class L>
+struct ArgFor {
+  using Type = Arg;
+};
+template <class L>
+struct ArgFor<ItsTier, L> {};
+template <class L>
+requires requires { typename L::Tier; }
+struct ArgFor<ItsTier, L> {
+  using Type = typename L::Tier;
+};
+template <class L>
+struct ArgFor<ItsScopes, L> {};
+template <>
+struct ArgFor<ItsScopes, Gates> {
+  using Type = std::span<const Scope>;
+};
+template <class Arg, class L>
+using ArgOf = typename ArgFor<Arg, std::remove_cvref_t<L>>::Type;
 
 }  // namespace sluice::asio::detail

@@ -99,28 +99,8 @@ class KeyedLimiter : public Waitable {
   [[nodiscard]] Store& store() const noexcept { return *store_; }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
 
-  /// How acquire() waits; see detail::WaiterFor. Each limiter derives its own, which refunds a
-  /// grant; those that can reserve also replace step() and grant().
-  struct Waiting {
-    using Grant = Decision;
-    using Request = detail::KeyedRequest;
-    static constexpr bool freed_early = false;
-    static Request request(const KeyedLimiter&, const Key& key, Cost cost) { return {key, cost}; }
-    static Key key(const KeyedLimiter& limiter, const Request& request) noexcept {
-      return limiter.named(request.key());
-    }
-    static const std::shared_ptr<detail::WaitQueues>& queues(const KeyedLimiter& limiter) noexcept {
-      return limiter.queues();
-    }
-    static void borrow_store(KeyedLimiter& limiter) noexcept { limiter.store_.borrow(); }
-    static Span reach(const KeyedLimiter&) noexcept { return Span{0}; }
-    static Step step(const KeyedLimiter& limiter, const Request& request, Span) noexcept {
-      return limiter.self().acquire_step(request.key(), request.cost);
-    }
-    static Grant grant(const KeyedLimiter&, const Request&, const Outcome& outcome, Time) noexcept {
-      return outcome.decision;
-    }
-  };
+  // For the library; see sluice/limiters/detail/keyed_limiter.hpp.
+  struct Waiting;
 
  protected:
   /// `unit` is the unit of the limiter's keys; see Key::unit(). Throws std::invalid_argument if
@@ -154,3 +134,5 @@ class KeyedLimiter : public Waitable {
 };
 
 }  // namespace sluice
+
+#include "sluice/limiters/detail/keyed_limiter.hpp"

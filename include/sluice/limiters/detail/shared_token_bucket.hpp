@@ -1,0 +1,103 @@
+// How the calls of a SharedTokenBucket are made, and how acquire() waits.
+#pragma once
+
+#include "sluice/detail/reservation_verb.hpp"
+#include "sluice/limiters/shared_token_bucket.hpp"
+
+namespace sluice {
+
+/// Verbs of the calls; see sluice/detail/verb.hpp.
+struct SharedTokenBucket::Verbs {
+  /// The decision, with the quota's burst from the second output word.
+  struct WithLimit {
+    Decision operator()(const Outcome& outcome, std::error_code& /*error*/) const noexcept {
+      Decision decision = outcome.decision;
+      decision.limit = detail::word_of(outcome, 1);
+      return decision;
+    }
+  };
+  struct AsReservation {
+    Reservation operator()(const Outcome& outcome, std::error_code& /*error*/) const noexcept {
+      return reservation(outcome.decision, outcome.output);
+    }
+  };
+  struct AsChange {
+    Change operator()(const Outcome& outcome, std::error_code& /*error*/) const noexcept {
+      return {detail::word_of(outcome, 1) != 0, detail::word_of(outcome, 0)};
+    }
+  };
+  struct AsSetting {
+    std::optional<Setting> operator()(const Outcome& outcome,
+                                      std::error_code& error) const noexcept;
+  };
+  using Limited = detail::StepVerb<WithLimit>;
+  using Reserve = detail::StepVerb<AsReservation>;
+  using Configure = detail::StepVerb<AsChange>;
+
+  static Limited try_acquire(const SharedTokenBucket& bucket, const Key& key, Cost cost) {
+    return {bucket.store(), bucket.acquire_step(key, cost), {}};
+  }
+  static Limited peek(const SharedTokenBucket& bucket, const Key& key, Cost cost) {
+    return {bucket.store(), bucket.peek_step(key, cost), {}};
+  }
+  static Reserve reserve(const SharedTokenBucket& bucket, const Key& key, Cost cost,
+                         Span max_wait) {
+    return {bucket.store(), bucket.reserve_step(key, cost, max_wait), {}};
+  }
+  static Reserve borrow(const SharedTokenBucket& bucket, const Key& key, Cost cost, Span max_debt) {
+    return reserve(bucket, key, cost, max_debt);
+  }
+  static detail::RefundVerb refund(const SharedTokenBucket& bucket, const Key& key,
+                                   Reservation& reservation, Cost amount) {
+    return {bucket, key, reservation, amount};
+  }
+  static detail::RefundVerb cancel(const SharedTokenBucket& bucket, const Key& key,
+                                   Reservation& reservation) {
+    return {bucket, key, reservation, reservation.granted};
+  }
+  static detail::SettleVerb settle(const SharedTokenBucket& bucket, const Key& key,
+                                   Reservation& reservation, Cost true_cost) {
+    return {bucket, key, reservation, true_cost};
+  }
+  static Limited block(const SharedTokenBucket& bucket, const Key& key, Span span) {
+    return {bucket.store(), bucket.block_step(key, span), {}};
+  }
+  static Limited reward(const SharedTokenBucket& bucket, const Key& key, Cost amount) {
+    return {bucket.store(), bucket.reward_step(key, amount), {}};
+  }
+  static Limited penalize(const SharedTokenBucket& bucket, const Key& key, Cost amount) {
+    return {bucket.store(), bucket.penalize_step(key, amount), {}};
+  }
+  static Configure try_configure(const SharedTokenBucket& bucket, const Key& key,
+                                 const Quota& quota) {
+    return {bucket.store(), bucket.configure_step(key, quota, Inheritance::as_is, true), {}};
+  }
+  static Configure configure(const SharedTokenBucket& bucket, const Key& key, const Quota& quota,
+                             Inheritance inheritance) {
+    return {bucket.store(), bucket.configure_step(key, quota, inheritance), {}};
+  }
+  static detail::StepVerb<AsSetting> config(const SharedTokenBucket& bucket, const Key& key) {
+    return {bucket.store(), bucket.peek_step(key, 0), {}};
+  }
+};
+
+/// How acquire() waits; see detail::WaiterFor.
+struct SharedTokenBucket::Waiting : KeyedLimiter<SharedTokenBucket>::Waiting {
+  using Grant = Reservation;
+  static Span reach(const SharedTokenBucket& bucket) noexcept { return bucket.longest(); }
+  static Step step(const SharedTokenBucket& bucket, const Request& request,
+                   Span max_wait) noexcept {
+    return bucket.reserve_step(request.key(), request.cost, max_wait);
+  }
+  static Grant grant(const SharedTokenBucket&, const Request&, const Outcome& outcome,
+                     Time) noexcept {
+    return reservation(outcome.decision, outcome.output);
+  }
+  static void refund(const SharedTokenBucket& bucket, const Request& request, Grant& grant,
+                     Completion done) noexcept {
+    bucket.store().execute(bucket.refund_step(request.key(), grant, grant.granted),
+                           std::move(done));
+  }
+};
+
+}  // namespace sluice
