@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <functional>
 
-#include "sluice/sluice.hpp"
 #include "tests/catch.hpp"
 #include "tests/redis/real/real.hpp"
 #include "tests/support/frozen_redis.hpp"
+#include "tests/support/limiters.hpp"
 
 using namespace sluice;
 using namespace sluice::test;
@@ -25,8 +25,14 @@ class Zoo {
   Zoo() : admin_(redis_.server().unix_socket()), store_(connect_socket(redis_.server())) {
     redis_.set_time(clock_.now());
     redis_.flush();
-    rate_.configure(RateType::overall, 5, 1s, SpentPermits::forgotten);
-    plan_.configure("a", quota);
+    for_each_limiter([this](const std::string& key, auto make, auto ask) {
+      const auto limiter = allocate(make, *store_);
+      animals_.push_back(
+          {key, [limiter, ask](auto& error) { static_cast<void>(ask(*limiter, error)); }});
+    });
+    const SlidingWindow many(*store_, "many", {{5, 10s}, {50, 100s}, {500, 1000s}});
+    animals_.push_back({"{a}:many:10s+100s+1000s",
+                        [many](auto& error) { static_cast<void>(many.try_acquire("a", error)); }});
   }
   ~Zoo() { redis_.flush(); }
   Zoo(const Zoo&) = delete;
@@ -45,37 +51,12 @@ class Zoo {
   }
   [[nodiscard]] const std::vector<Animal>& animals() const { return animals_; }
 
-  static inline const Quota quota = Quota::per_second(10).burst(5);
-
  private:
   FrozenRedis& redis_ = FrozenRedis::instance();
   RedisClient admin_;
   VirtualClock clock_;
   std::unique_ptr<RedisStore> store_;
-  TokenBucket bucket_{*store_, "bucket", quota};
-  SlidingWindow windows_{*store_, "windows", {{5, 10s}}};
-  SlidingWindow many_{*store_, "many", {{5, 10s}, {50, 100s}, {500, 1000s}}};
-  SlidingWindowCounter counter_{*store_, "counter", {5, 1s}};
-  FixedWindow window_{*store_, "window", 5, Calendar::every(1s)};
-  SharedTokenBucket plan_{*store_, "plan"};
-  SharedSlidingWindow rate_{*store_, "api", "rate", {.keep_alive = 1h}};
-  ConcurrencyLimiter jobs_{*store_, "jobs", 5, {.ttl = 2s}};
-  SlotLock slots_{*store_, "slots", 1s};
-  UtilizationShedder shedder_{*store_, "shedder"};
-  Gates gates_{*store_, "gates", {"account"}};
-  std::vector<Animal> animals_{
-      {"{a}:bucket:10/s", [&](auto& e) { return bucket_.try_acquire("a", e); }},
-      {"{a}:windows:10s", [&](auto& e) { return windows_.try_acquire("a", e); }},
-      {"{a}:many:10s+100s+1000s", [&](auto& e) { return many_.try_acquire("a", e); }},
-      {"{a}:counter:1s", [&](auto& e) { return counter_.try_acquire("a", e); }},
-      {"{a}:window:1s", [&](auto& e) { return window_.try_acquire("a", e); }},
-      {"{a}:plan", [&](auto& e) { return plan_.try_acquire("a", 1, e); }},
-      {"{api}:rate", [&](auto& e) { return rate_.try_acquire(1, e); }},
-      {"{a}:jobs", [&](auto& e) { jobs_.try_acquire("a", e).release_later(); }},
-      {"{a}:slots", [&](auto& e) { return slots_.try_acquire("a", e); }},
-      {"{shedder}:utilization", [&](auto& e) { shedder_.sample(0.95, e); }},
-      {"{gates}:account=1", [&](auto& e) { gates_.close(gates_.scope("account", "1"), 30s, e); }},
-  };
+  std::vector<Animal> animals_;
 };
 
 }  // namespace
@@ -155,7 +136,7 @@ TEST_CASE("a key that the server evicted costs what it held once, and nothing la
           "[redis][C-027][C-052][C-053]") {
   if (redis_left_out()) return;
   Zoo zoo;
-  const TokenBucket bucket(zoo.store(), "api", Zoo::quota);
+  const TokenBucket bucket(zoo.store(), "api", listed_quota);
   CHECK(bucket.try_acquire("b", 5).allowed);
   CHECK(zoo.admin({"DEL", "{b}:api:10/s"}).integer == 1);
   CHECK(bucket.try_acquire("b", 5).allowed);
@@ -190,25 +171,16 @@ TEST_CASE("each key of a limiter is one state, and what is lost with it is one b
   zoo.admin({"FLUSHALL"});
   for (const auto& [key, call] : zoo.animals()) {
     INFO(key);
-    if (key == "{api}:rate" || key == "{a}:plan") continue;  // a setting first, as below
-    for (int i = 0; i < 8; ++i) call(error);                 // grants and refusals
+    for (int i = 0; i < 8; ++i) call(error);  // grants and refusals
     REQUIRE_FALSE(error);
-    CHECK(zoo.keys() == std::vector<std::string>{key});
+    // A shared sliding window has its configuration and its log, in one slot.
+    CHECK(zoo.keys().size() == (key == "{api}:rate" ? 2 : 1));
+    for (const std::string& kept : zoo.keys()) CHECK(kept.starts_with(key));
     zoo.admin({"FLUSHALL"});
   }
-  const SharedTokenBucket plan(zoo.store(), "plan");
-  plan.configure("a", Zoo::quota);
-  for (int i = 0; i < 8; ++i) static_cast<void>(plan.try_acquire("a", 1, error));
-  CHECK(zoo.keys() == std::vector<std::string>{"{a}:plan"});
-  zoo.admin({"FLUSHALL"});
-  const SharedSlidingWindow rate(zoo.store(), "api", "rate");
-  rate.configure(RateType::overall, 5, 1s, SpentPermits::forgotten);
-  for (int i = 0; i < 8; ++i) static_cast<void>(rate.try_acquire());
-  CHECK(zoo.keys().size() == 2);
-  for (const std::string& key : zoo.keys()) CHECK(key.starts_with("{api}:rate"));  // one slot
 
   // Evicted at any moment, a bucket is full once, and then as if nothing had been.
-  const TokenBucket bucket(zoo.store(), "b", Zoo::quota);
+  const TokenBucket bucket(zoo.store(), "b", listed_quota);
   for (int i = 0; i < 20; ++i) {
     zoo.advance(Span{i * 37'000});
     zoo.admin({"DEL", "{a}:b:10/s"});
