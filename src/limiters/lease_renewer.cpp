@@ -23,7 +23,9 @@ Span part_of(const detail::HeldLease& held, Word parts) noexcept {
 
 /// The state that answers need, which may come after the renewer was destroyed.
 struct LeaseRenewer::State {
-  ManualResetEvent waker;  // wakes the thread
+  explicit State(std::shared_ptr<ManualResetEvent> of) : waker(std::move(of)) {}
+
+  std::shared_ptr<ManualResetEvent> waker;  // of the thread
   std::mutex mutex;
   Queue queue;                // guarded by mutex, as all that follows
   Queue lost;                 // whose handlers must be called
@@ -117,7 +119,7 @@ void LeaseRenewer::Batch::answered(void* context, const Outcome& outcome) noexce
     wakes = wakes || node.key() < state->next;
     state->queue.insert(std::move(node));
   }
-  if (wakes) state->waker.wake();
+  if (wakes) state->waker->wake();
 }
 
 /// Moves the handlers of leases that have expired without an answer to `lost`; the nodes stay for
@@ -150,7 +152,9 @@ void LeaseRenewer::Batch::expect_later(Time now) {
   }
 }
 
-LeaseRenewer::LeaseRenewer(Clock& clock) : clock_(clock), state_(std::make_shared<State>()) {}
+LeaseRenewer::LeaseRenewer(Clock& clock) : clock_(clock), thread_(clock) {
+  state_ = std::make_shared<State>(thread_.waker());
+}
 
 void LeaseRenewer::keep(std::shared_ptr<detail::HeldLease> held, Lease::OnLost on_lost) {
   const Span ttl{held->terms().ttl};
@@ -168,7 +172,7 @@ void LeaseRenewer::keep(std::shared_ptr<detail::HeldLease> held, Lease::OnLost o
     }
     state.queue.emplace(due, Kept{std::move(held), std::move(on_lost)});
   }
-  state.waker.wake();
+  state.waker->wake();
 }
 
 std::size_t LeaseRenewer::size() const {
@@ -307,36 +311,19 @@ Time LeaseRenewer::renew_due() {
 }
 
 void LeaseRenewer::start() {
-  if (thread_.is_running()) return;
-  stopping_ = false;
-  std::latch known(1);  // registers the thread with the clock before this returns
-  thread_.start([this, &known] { run(known); });
-  known.wait();
+  thread_.start([this] { return renew_without_waiting(); });
 }
 
-void LeaseRenewer::stop() noexcept {
-  if (!thread_.is_running()) return thread_.end();
-  const detail::Uncancelled uncancelled;
-  stopping_ = true;
-  state_->waker.wake();
-  thread_.end();
-}
+void LeaseRenewer::stop() noexcept { thread_.stop(); }
 
-void LeaseRenewer::run(std::latch& known) {
-  const KnownThread here(clock_);
-  known.count_down();
-  for (;;) {
-    state_->waker.reset();
-    if (stopping_) return;
-    const Time now = clock_.now();
-    Time next = now + pause_without_memory;
-    try {
-      static_cast<void>(conclude(now));
-      ask(take_due(now), now, false);
-      next = conclude(now);
-    } catch (const std::bad_alloc&) {
-    }
-    clock_.wait_until(next, state_->waker);
+Time LeaseRenewer::renew_without_waiting() noexcept {
+  const Time now = clock_.now();
+  try {
+    static_cast<void>(conclude(now));
+    ask(take_due(now), now, false);
+    return conclude(now);
+  } catch (const std::bad_alloc&) {
+    return now + pause_without_memory;
   }
 }
 

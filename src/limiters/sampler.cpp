@@ -27,18 +27,14 @@ Sampler::Sampler(const UtilizationShedder& shedder, const KeyArg& key, Sensor& s
       options_(options),
       rng_(rng),
       tag_(key.tag()),
-      key_name_(key.name()) {
+      key_name_(key.name()),
+      thread_(shedder.store().clock()) {
   const Span max_gap = shedder.options().max_gap;
   if (options_.period < Span{1} || options_.period >= max_gap) {
     throw std::invalid_argument("a sampler's period must be at least 1 us and less than max_gap (" +
                                 std::to_string(max_gap.count()) + " us), got " +
                                 std::to_string(options_.period.count()) + " us");
   }
-}
-
-Sampler::~Sampler() {
-  stop();
-  thread_.leave(stop_);
 }
 
 bool Sampler::poke() noexcept {
@@ -95,31 +91,17 @@ std::error_code Sampler::last_error() const {
 }
 
 void Sampler::start() {
-  if (thread_.is_running()) return;
-  stop_->reset();
-  std::latch known(1);  // registers the thread with the clock before this returns
-  thread_.start([this, &known] { run(known); });
-  known.wait();
+  thread_.start([this] { return sample_when_due(); });
 }
 
-void Sampler::stop() noexcept {
-  if (!thread_.is_running()) return thread_.end();
-  const detail::Uncancelled uncancelled;
-  stop_->wake();
-  thread_.end();
-}
+void Sampler::stop() noexcept { thread_.stop(); }
 
-void Sampler::run(std::latch& known) {
-  Clock& clock = shedder_.store().clock();
-  const KnownThread here(clock);
-  known.count_down();
-  while (!stop_->is_awake()) {
-    poke();
-    // At most a period, because the clock may be set back meanwhile; see is_due().
-    const Time now = clock.now();
-    const Time due = std::clamp(to_time(due_.load()), now + Span{1}, now + options_.period);
-    clock.wait_until(due, *stop_);
-  }
+/// Returns when the next sample is due: in at most a period, because the clock may be set back
+/// meanwhile; see is_due().
+Time Sampler::sample_when_due() noexcept {
+  poke();
+  const Time now = shedder_.store().clock().now();
+  return std::clamp(to_time(due_.load()), now + Span{1}, now + options_.period);
 }
 
 }  // namespace sluice

@@ -2,8 +2,6 @@
 
 #include <exception>
 
-#include "sluice/detail/uncancelled.hpp"
-
 namespace sluice::leased {
 
 Ticker::Ticker(Clock& clock, Span period, Function function, void* context) noexcept
@@ -12,21 +10,16 @@ Ticker::Ticker(Clock& clock, Span period, Function function, void* context) noex
       period_(period),
       function_(function),
       context_(context),
-      timer_(&Ticker::ring, this) {}
+      timer_(&Ticker::ring, this),
+      thread_(clock) {}
 
 Ticker::~Ticker() {
-  if (!home_.is_here()) {
-    thread_.end();
-    thread_.leave(waker_);
-    return;
-  }
+  if (!home_.is_here()) return;  // the mutex and the timer are the parent's
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
   }
-  const detail::Uncancelled uncancelled;
-  waker_->wake();
-  thread_.end();
+  thread_.stop();
   // A World that is ending still has the timers that it has not ended yet.
   if (!clock_life_.is_over() || timer_.place != 0) clock_.cancel_timer(timer_);
 }
@@ -36,9 +29,9 @@ void Ticker::arm() noexcept try {
   if (armed_ || stopping_ || clock_life_.is_over()) return;
   due_ = clock_.now() + period_;
   armed_ = true;
-  if (thread_.is_running()) return waker_->wake();
+  if (thread_.is_running()) return thread_.wake();
   if (clock_.set_timer(timer_, due_) == TimerState::never) {
-    thread_.start([this] { run(); });
+    thread_.start([this] { return ring_when_due(); });
   }
 } catch (const std::exception&) {
   armed_ = false;
@@ -54,22 +47,16 @@ void Ticker::ring(void* self) noexcept {
   ticker.function_(ticker.context_);
 }
 
-void Ticker::run() {
-  const KnownThread here(clock_);
-  for (;;) {
-    Time due = Time::max();
-    {
-      const std::lock_guard lock(mutex_);
-      waker_->reset();
-      if (stopping_) return;
-      if (armed_) due = due_;
-    }
-    if (due != Time::max() && clock_.now() >= due) {
-      ring(this);
-    } else {
-      clock_.wait_until(due, *waker_);
-    }
+Time Ticker::ring_when_due() noexcept {
+  Time due = Time::max();
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopping_ || !armed_) return due;
+    due = due_;
   }
+  if (clock_.now() < due) return due;
+  ring(this);
+  return clock_.now();
 }
 
 }  // namespace sluice::leased

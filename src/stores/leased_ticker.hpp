@@ -6,7 +6,7 @@
 #include <mutex>
 
 #include "sluice/clock.hpp"
-#include "sluice/detail/home_thread.hpp"
+#include "sluice/detail/clock_thread.hpp"
 
 namespace sluice::leased {
 
@@ -26,7 +26,7 @@ class Ticker {
 
  private:
   static void ring(void* self) noexcept;
-  void run();
+  [[nodiscard]] Time ring_when_due() noexcept;
 
   Clock& clock_;
   detail::Life::View clock_life_;
@@ -39,8 +39,7 @@ class Ticker {
   bool stopping_ = false;
   Time due_{};
   TimerCallback timer_;
-  std::unique_ptr<ManualResetEvent> waker_ = std::make_unique<ManualResetEvent>();
-  detail::HomeThread thread_;
+  detail::ClockThread thread_;
 };
 
 /// A reference to an object that others may use until it ends.

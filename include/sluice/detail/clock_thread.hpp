@@ -1,42 +1,52 @@
-// HomeThread: a thread that ends with its owner, and that a forked child does not have.
-// Threading: as std::thread.
+// ClockThread: the thread of an object that works in the background, by a clock.
 #pragma once
 
-#include <new>
+#include <atomic>
+#include <functional>
+#include <latch>
+#include <memory>
 #include <thread>
-#include <utility>
 
+#include "sluice/clock.hpp"
 #include "sluice/detail/fork_count.hpp"
 
 namespace sluice::detail {
 
-class HomeThread {
+/// Calls a function whenever it is due. A forked child does not have the thread, and may start one
+/// of its own. Threading: wake() from any thread; start() and stop() one after the other.
+class ClockThread {
  public:
+  /// Works, and returns when it is to be called next, by the clock. It must not throw.
+  using Step = std::function<Time()>;
+
+  explicit ClockThread(Clock& clock) : clock_(clock) {}
+  ClockThread(const ClockThread&) = delete;
+  ClockThread& operator=(const ClockThread&) = delete;
+  /// Stops it.
+  ~ClockThread();
+
   [[nodiscard]] bool is_running() const noexcept { return thread_.joinable() && home_.is_here(); }
-  /// REQUIRES: it does not run. Throws as std::thread().
-  template <class Function>
-  void start(Function function) {
-    end();
-    thread_ = std::thread(std::move(function));
-    home_ = {};
-  }
-  /// Waits until it has ended, unless it is the parent's.
-  void end() noexcept {
-    if (!thread_.joinable()) return;
-    if (home_.is_here()) return thread_.join();
-    new (std::nothrow) std::thread(std::move(thread_));  // neither joined nor detached
-    is_left_ = true;
-  }
-  /// What the parent's thread may have waited for must not be destroyed: that would wait for it.
-  template <class Pointer>
-  void leave(Pointer& waited_for) noexcept {
-    if (is_left_) new (std::nothrow) Pointer(std::move(waited_for));
-  }
+  /// Calls `step` at once, and whenever it is due; the clock knows the thread before this returns.
+  /// No effect if it runs. Throws std::bad_alloc, and std::system_error if there can be no thread.
+  /// REQUIRES: the clock lives until it has ended.
+  void start(Step step);
+  /// Calls the step now, instead of when it is due.
+  void wake() noexcept { waker_->wake(); }
+  /// What wake() sets, for those that may outlive this object.
+  [[nodiscard]] const std::shared_ptr<ManualResetEvent>& waker() const noexcept { return waker_; }
+  /// Waits until it has ended. REQUIRES: not called by the step.
+  void stop() noexcept;
 
  private:
+  void run(std::latch& known);
+  void leave() noexcept;
+
+  Clock& clock_;
+  std::shared_ptr<ManualResetEvent> waker_ = std::make_shared<ManualResetEvent>();
+  std::atomic<bool> stopping_{false};
+  Step step_;
   std::thread thread_;
-  HomeProcess home_;
-  bool is_left_ = false;
+  HomeProcess home_;  // of the thread
 };
 
 }  // namespace sluice::detail

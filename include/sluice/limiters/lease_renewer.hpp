@@ -1,14 +1,12 @@
 // LeaseRenewer: renews leases in the background, and notifies holders of lost leases.
 #pragma once
 
-#include <atomic>
-#include <latch>
 #include <list>
 #include <map>
 #include <memory>
 #include <vector>
 
-#include "sluice/detail/home_thread.hpp"
+#include "sluice/detail/clock_thread.hpp"
 #include "sluice/limiters/lease.hpp"
 
 namespace sluice {
@@ -38,10 +36,7 @@ class LeaseRenewer {
   LeaseRenewer(const LeaseRenewer&) = delete;
   LeaseRenewer& operator=(const LeaseRenewer&) = delete;
   /// Stops the thread. REQUIRES: does not run on that thread.
-  ~LeaseRenewer() {
-    stop();
-    thread_.leave(state_);
-  }
+  ~LeaseRenewer() = default;
 
   /// Renews the leases that are due, on this thread, waits for the answers, and calls the handlers
   /// of lost leases. A store that this thread must not wait for (Store::may_block()) answers later,
@@ -78,12 +73,11 @@ class LeaseRenewer {
   std::vector<std::shared_ptr<ManualResetEvent>> ask(std::vector<Queue::node_type> due, Time now,
                                                      bool waits);
   [[nodiscard]] Time conclude(Time now);
-  void run(std::latch& known);
+  [[nodiscard]] Time renew_without_waiting() noexcept;
 
   Clock& clock_;
   std::shared_ptr<State> state_;
-  std::atomic<bool> stopping_{false};
-  detail::HomeThread thread_;
+  detail::ClockThread thread_;  // last, as it uses the others
 };
 
 }  // namespace sluice

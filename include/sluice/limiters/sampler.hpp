@@ -11,7 +11,7 @@
 #include <string>
 #include <system_error>
 
-#include "sluice/detail/home_thread.hpp"
+#include "sluice/detail/clock_thread.hpp"
 #include "sluice/limiters/sensors.hpp"
 #include "sluice/limiters/utilization_shedder.hpp"
 
@@ -49,7 +49,7 @@ class Sampler {
   Sampler(const Sampler&) = delete;
   Sampler& operator=(const Sampler&) = delete;
   /// Stops the thread, if there is one.
-  ~Sampler();
+  ~Sampler() = default;
 
   /// Takes a sample if one is due; the first call always does. True: a sample was taken. Otherwise
   /// it costs one reading of the store's coarse clock. Never throws: a sensor that throws counts as
@@ -83,7 +83,7 @@ class Sampler {
   void sample();
   [[nodiscard]] bool is_due(Word now) const noexcept;
   [[nodiscard]] Word next_due(Word now);
-  void run(std::latch& known);
+  [[nodiscard]] Time sample_when_due() noexcept;
 
   const UtilizationShedder& shedder_;
   Sensor& sensor_;
@@ -94,8 +94,7 @@ class Sampler {
   std::shared_ptr<Counts> counts_ = std::make_shared<Counts>();
   std::atomic<Word> due_{0};
   std::mutex sampling_;
-  std::unique_ptr<ManualResetEvent> stop_ = std::make_unique<ManualResetEvent>();  // set by stop()
-  detail::HomeThread thread_;
+  detail::ClockThread thread_;  // last, as it uses the others
 };
 
 }  // namespace sluice
