@@ -3,13 +3,12 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 
 #include "sluice/rng.hpp"
 #include "sluice/store.hpp"
-#include "sluice/testing/options.hpp"
+#include "sluice/testing/conformance.hpp"
 #include "sluice/virtual_clock.hpp"
 
 namespace sluice::testing::detail {
@@ -21,19 +20,6 @@ struct Mismatch {
 
 inline void require(bool holds, const std::string& otherwise) {
   if (!holds) throw Mismatch{otherwise};
-}
-
-inline std::uint64_t choose_seed() {
-  if (const char* text = std::getenv("SLUICE_SEED"); text != nullptr) {
-    if (const auto seed = std::strtoull(text, nullptr, 0); seed != 0) return seed;
-  }
-  return SystemRng{}.next() | 1;
-}
-
-inline std::string make_prefix(const ConformanceOptions& options) {
-  if (!options.key_prefix.empty()) return options.key_prefix;
-  SystemRng random;
-  return "conformance-" + std::to_string(random.next());
 }
 
 class Context {
