@@ -1,5 +1,6 @@
 // The matchers of traces, each on a trace that keeps its claim to the last unit and on one that
 // breaks it by one. Threading: single-threaded.
+#include "sluice/testing/detail/trace_events.hpp"
 #include "sluice/testing/matchers.hpp"
 
 #include <limits>
