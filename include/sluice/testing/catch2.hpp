@@ -15,8 +15,8 @@
 
 #include <string>
 
+#include "sluice/testing/fixture.hpp"
 #include "sluice/testing/matchers.hpp"
-#include "sluice/testing/moments.hpp"
 
 namespace Catch {
 

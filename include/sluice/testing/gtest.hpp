@@ -12,8 +12,8 @@
 
 #include <ostream>
 
+#include "sluice/testing/fixture.hpp"
 #include "sluice/testing/matchers.hpp"
-#include "sluice/testing/moments.hpp"
 
 namespace sluice {
 

@@ -11,8 +11,8 @@
 
 #include "sluice/sim/world.hpp"
 #include "sluice/testing/faulty_store.hpp"
+#include "sluice/testing/fixture.hpp"
 #include "sluice/testing/matchers.hpp"
-#include "sluice/testing/moments.hpp"
 #include "sluice/testing/recording_store.hpp"
 
 namespace sluice::testing {
