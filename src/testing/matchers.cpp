@@ -1,7 +1,10 @@
 // The matchers: each claim as a description and a check.
 #include "sluice/testing/matchers.hpp"
 
-#include "sluice/testing/detail/trace_checks.hpp"
+#include "sluice/testing/invariants.hpp"
+#include "sluice/testing/text.hpp"
+#include "src/testing/trace_checks.hpp"
+#include "src/testing/trace_events.hpp"
 
 namespace sluice::testing {
 namespace {
@@ -98,9 +101,8 @@ DecisionMatcher allowed() {
 }
 
 DecisionMatcher allowed(Word remaining) {
-  return decision_is(
-      "is allowed with " + std::to_string(remaining) + " left",
-      [=](const Decision& d) { return d.allowed && d.remaining == remaining; });
+  return decision_is("is allowed with " + std::to_string(remaining) + " left",
+                     [=](const Decision& d) { return d.allowed && d.remaining == remaining; });
 }
 
 DecisionMatcher refused() {
@@ -108,9 +110,8 @@ DecisionMatcher refused() {
 }
 
 DecisionMatcher refused(Span retry_after) {
-  return decision_is(
-      "is refused, retry after " + to_text(retry_after),
-      [=](const Decision& d) { return !d.allowed && d.retry_after == retry_after; });
+  return decision_is("is refused, retry after " + to_text(retry_after),
+                     [=](const Decision& d) { return !d.allowed && d.retry_after == retry_after; });
 }
 
 }  // namespace sluice::testing

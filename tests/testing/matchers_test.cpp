@@ -1,6 +1,5 @@
 // The matchers of traces, each on a trace that keeps its claim to the last unit and on one that
 // breaks it by one. Threading: single-threaded.
-#include "sluice/testing/detail/trace_events.hpp"
 #include "sluice/testing/matchers.hpp"
 
 #include <limits>
@@ -9,6 +8,7 @@
 #include "sluice/testing/catch2.hpp"
 #include "sluice/testing/faulty_store.hpp"
 #include "sluice/testing/recording_store.hpp"
+#include "src/testing/trace_events.hpp"
 #include "tests/catch.hpp"
 
 using namespace sluice;

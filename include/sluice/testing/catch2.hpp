@@ -17,6 +17,7 @@
 
 #include "sluice/testing/fixture.hpp"
 #include "sluice/testing/matchers.hpp"
+#include "sluice/testing/text.hpp"
 
 namespace Catch {
 

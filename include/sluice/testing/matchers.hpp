@@ -1,5 +1,5 @@
-// Matchers of traces and decisions: properties of a limiter, as one readable line each. They need no
-// test framework; REQUIRE_THAT of Catch2 and EXPECT_THAT of GoogleTest accept them.
+// Matchers of traces and decisions: properties of a limiter, as one readable line each. They need
+// no test framework; REQUIRE_THAT of Catch2 and EXPECT_THAT of GoogleTest accept them.
 //
 //     CHECK_THAT(store.trace(), never_exceeds(25, 5s) && share_within(0.1));
 //     CHECK_THAT(store.trace(), each_key(spacing_at_least(1s)));
@@ -18,7 +18,7 @@
 
 #include "sluice/testing/history.hpp"
 #include "sluice/testing/invariants.hpp"
-#include "sluice/testing/trace_text.hpp"
+#include "sluice/testing/trace.hpp"
 
 namespace sluice::testing {
 

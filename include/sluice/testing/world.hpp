@@ -14,6 +14,7 @@
 #include "sluice/testing/fixture.hpp"
 #include "sluice/testing/matchers.hpp"
 #include "sluice/testing/recording_store.hpp"
+#include "sluice/testing/text.hpp"
 
 namespace sluice::testing {
 

@@ -3,9 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdint>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 
@@ -14,18 +12,7 @@
 namespace sluice::testing::detail {
 
 /// Throws std::invalid_argument with the expected and the actual text.
-[[noreturn]] inline void expected(std::string_view what, std::string_view got) {
-  constexpr std::size_t shown = 60;
-  std::string text("expected ");
-  text += what;
-  text += ", got ";
-  if (got.empty()) {
-    text += "nothing more";
-  } else {
-    text += '"' + std::string(got.substr(0, shown)) + (got.size() > shown ? "...\"" : "\"");
-  }
-  throw std::invalid_argument(text);
-}
+[[noreturn]] void expected(std::string_view what, std::string_view got);
 
 /// The whole of `text` as a number in decimal (or in hex), or nothing.
 template <class Number>
@@ -39,34 +26,7 @@ std::optional<Number> parse_number(std::string_view text, int base = 10) {
 
 /// "50ms", "1.5s": a decimal with up to the digits of a microsecond, and us, ms, s, min or h. Up to
 /// word_limit.
-inline std::optional<Span> parse_span(std::string_view text) {
-  struct Unit {
-    std::string_view name;
-    std::int64_t us;
-  };
-  // Longer names first, because one may end with another.
-  constexpr Unit units[] = {
-      {"us", 1}, {"ms", 1'000}, {"min", 60'000'000}, {"s", 1'000'000}, {"h", 3'600'000'000}};
-  for (const Unit& unit : units) {
-    if (!text.ends_with(unit.name)) continue;
-    text.remove_suffix(unit.name.size());
-    const auto point = text.find('.');
-    const auto whole = parse_number<std::int64_t>(text.substr(0, point));
-    if (!whole || *whole < 0 || *whole > word_limit / unit.us) return {};
-    std::int64_t us = *whole * unit.us;
-    if (point == std::string_view::npos) return Span{us};
-    const std::string_view digits = text.substr(point + 1);
-    if (digits.empty() || digits.size() > 10) return {};
-    std::int64_t scale = unit.us;
-    for (const char digit : digits) {
-      if (digit < '0' || digit > '9' || scale % 10 != 0) return {};
-      scale /= 10;
-      us += (digit - '0') * scale;
-    }
-    return Span{us};
-  }
-  return {};
-}
+[[nodiscard]] std::optional<Span> parse_span(std::string_view text);
 
 class Cursor {
  public:

@@ -1,32 +1,38 @@
 // The checks of matchers that are not invariants of a history: shares, recovery, operations.
-// Threading: pure functions.
-#pragma once
+#include "src/testing/trace_checks.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <stdexcept>
-#include <string>
-#include <string_view>
 
-#include "sluice/testing/detail/trace_events.hpp"
+#include "sluice/detail/text.hpp"
 #include "sluice/testing/invariants.hpp"
+#include "sluice/testing/text.hpp"
+#include "src/testing/trace_events.hpp"
+#include "src/testing/trace_line.hpp"
 
 namespace sluice::testing::detail {
+namespace {
 
-/// "2.35": at most two digits, no trailing zeros.
-inline std::string rounded(double number) {
+std::string plural(std::size_t count, const std::string& noun) {
+  return std::to_string(count) + ' ' + noun + (count == 1 ? "" : "s");
+}
+
+}  // namespace
+
+std::string rounded(double number) {
   return sluice::detail::decimal(std::llround(number * 100), 100);
 }
-inline std::string percent(double share) { return rounded(share * 100) + " %"; }
+std::string percent(double share) { return rounded(share * 100) + " %"; }
 
-/// Throws std::invalid_argument for a value that cannot be compared with windows or shares.
-inline void require_positive(const char* what, Span span) {
+void require_positive(const char* what, Span span) {
   if (span <= Span{0}) {
     throw std::invalid_argument(std::string(what) + " must be 1 us or longer, got " +
                                 to_text(span));
   }
 }
-inline void require_share(const char* what, double number) {
+void require_share(const char* what, double number) {
   constexpr double most = 1e9;
   if (!(number >= 0 && number <= most)) {
     throw std::invalid_argument(std::string(what) + " must lie in [0, 1e9], got " +
@@ -34,11 +40,7 @@ inline void require_share(const char* what, double number) {
   }
 }
 
-inline std::string plural(std::size_t count, const std::string& noun) {
-  return std::to_string(count) + ' ' + noun + (count == 1 ? "" : "s");
-}
-
-inline Checked find_unequal_share(const Trace& trace, double tolerance) {
+Checked find_unequal_share(const Trace& trace, double tolerance) {
   const bool by_caller =
       std::ranges::any_of(trace.calls, [](const TracedCall& call) { return !call.caller.empty(); });
   std::map<std::string, Exact> granted;
@@ -72,7 +74,7 @@ inline Checked find_unequal_share(const Trace& trace, double tolerance) {
                 std::llround(std::abs(static_cast<double>(units) - equal))};
 }
 
-inline Checked find_late_recovery(const Trace& trace, Span span, std::string_view about) {
+Checked find_late_recovery(const Trace& trace, Span span, std::string_view about) {
   bool marked = false;
   for (const Mark& mark : trace.marks) {
     if (mark.text.find(about) == std::string::npos) continue;
@@ -100,7 +102,7 @@ inline Checked find_late_recovery(const Trace& trace, Span span, std::string_vie
                 0};
 }
 
-inline Checked find_inexact_hint(const Trace& trace) {
+Checked find_inexact_hint(const Trace& trace) {
   for (const KeyTrace& one : split_by_key(trace)) {
     for (const auto& [question, history] : hint_histories(one.trace, trace)) {
       if (const Checked broken = check_hints(history)) {
@@ -111,7 +113,7 @@ inline Checked find_inexact_hint(const Trace& trace) {
   return {};
 }
 
-inline Checked find_waste(const Trace& trace, double most) {
+Checked find_waste(const Trace& trace, double most) {
   std::size_t grants = 0;
   for (const TracedCall& call : trace.calls) grants += is_granted(call) ? 1U : 0U;
   const std::size_t calls = trace.calls.size();
@@ -124,7 +126,7 @@ inline Checked find_waste(const Trace& trace, double most) {
   return Breach{made + plural(grants, "grant") + ", " + rounded(each) + " each", excess};
 }
 
-inline Checked find_failure(const Trace& trace) {
+Checked find_failure(const Trace& trace) {
   std::size_t failed = 0;
   const TracedCall* first = nullptr;
   for (const TracedCall& call : trace.calls) {

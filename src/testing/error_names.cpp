@@ -1,20 +1,12 @@
-// The names of the error codes in fault scripts and recordings. Threading: pure functions.
-#pragma once
+// The names of the error codes in fault scripts and recordings.
+#include "src/testing/error_names.hpp"
 
 #include <array>
-#include <optional>
-#include <string_view>
-
-#include "sluice/error.hpp"
 
 namespace sluice::testing::detail {
+namespace {
 
-struct NamedError {
-  Errc code;
-  std::string_view name;
-};
-
-inline constexpr std::array error_names{
+constexpr std::array names{
     NamedError{Errc::cost_exceeds_capacity, "cost_exceeds_capacity"},
     NamedError{Errc::invalid_cost, "invalid_cost"},
     NamedError{Errc::invalid_key, "invalid_key"},
@@ -66,15 +58,19 @@ inline constexpr std::array error_names{
     NamedError{Errc::protocol_error, "protocol_error"},
 };
 
-inline std::string_view find_name(Errc code) noexcept {
-  for (const NamedError& named : error_names) {
+}  // namespace
+
+std::span<const NamedError> error_names() noexcept { return names; }
+
+std::string_view find_name(Errc code) noexcept {
+  for (const NamedError& named : names) {
     if (named.code == code) return named.name;
   }
   return {};
 }
 
-inline std::optional<Errc> find_errc(std::string_view name) noexcept {
-  for (const NamedError& named : error_names) {
+std::optional<Errc> find_errc(std::string_view name) noexcept {
+  for (const NamedError& named : names) {
     if (named.name == name) return named.code;
   }
   return {};

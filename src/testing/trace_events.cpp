@@ -1,35 +1,47 @@
-// Converts traces to histories for the checkers of invariants. Threading: pure functions.
-#pragma once
+// Which step of a trace grants units, and the histories that checkers of invariants take.
+#include "src/testing/trace_events.hpp"
 
 #include <algorithm>
-#include <map>
-#include <string>
-#include <vector>
 
-#include "sluice/testing/detail/roles.hpp"
-#include "sluice/testing/detail/trace_write.hpp"
-#include "sluice/testing/history.hpp"
-#include "sluice/testing/trace.hpp"
+#include "src/testing/trace_line.hpp"
 
 namespace sluice::testing::detail {
-
-/// The time since the start of the trace, "+2.5 s" in texts.
-inline Time since_start(Time at, const Trace& trace) { return Time{at - trace.start()}; }
-
-inline bool is_granted(const TracedCall& call) {
-  return !call.error && call.decision.allowed && find_asked(call).has_value();
-}
+namespace {
 
 /// An answer, counted from the start of the trace.
-inline Event event_of(const TracedCall& call, const Trace& trace, Word cost) {
+Event event_of(const TracedCall& call, const Trace& trace, Word cost) {
   Event event = note(call.decision, cost);
   event.at = since_start(event.at, trace);
   event.effective = since_start(event.effective, trace);
   return event;
 }
 
-/// The requests that were decided, by the time of their decisions.
-inline History requests_of(const Trace& trace) {
+}  // namespace
+
+std::optional<Asked> find_asked(const TracedCall& call) {
+  std::size_t told = 0;
+  for (const TracedStep& step : call.steps) {
+    const Operation& row = *step.operation;
+    switch (row.grants) {
+      case Operation::Grants::nothing:
+        break;
+      case Operation::Grants::one:
+        return Asked{&step, 1};
+      case Operation::Grants::cost:
+        return Asked{&step, step.args[row.arguments.find(Argument::Role::cost)->index]};
+      case Operation::Grants::up_to_cost:
+        return Asked{&step, told < call.output.size() ? call.output[told] : 0};
+    }
+    told += output_count(row, step.table.size());
+  }
+  return {};
+}
+
+bool is_granted(const TracedCall& call) {
+  return !call.error && call.decision.allowed && find_asked(call).has_value();
+}
+
+History requests_of(const Trace& trace) {
   History history;
   for (const TracedCall& call : trace.calls) {
     if (call.error) continue;
@@ -39,14 +51,7 @@ inline History requests_of(const Trace& trace) {
   return history;
 }
 
-/// The calls on one key.
-struct KeyTrace {
-  std::string key;
-  Trace trace;
-};
-
-/// Every key of a trace with its calls and all marks, in the order of its first call.
-inline std::vector<KeyTrace> split_by_key(const Trace& trace) {
+std::vector<KeyTrace> split_by_key(const Trace& trace) {
   std::vector<KeyTrace> keys;
   std::map<std::string, std::size_t> known;
   std::vector<std::vector<std::size_t>> calls;  // of each key: their indices in the trace
@@ -71,10 +76,7 @@ inline std::vector<KeyTrace> split_by_key(const Trace& trace) {
   return keys;
 }
 
-/// The histories for checking hints: one for each repeated refused request on the key, in which
-/// every other possible change of the key counts as allowed with no cost. Plans of several steps
-/// are not checked, because other keys decide with them.
-inline std::map<std::string, History> hint_histories(const Trace& on_key, const Trace& whole) {
+std::map<std::string, History> hint_histories(const Trace& on_key, const Trace& whole) {
   const auto is_judged = [](const TracedCall& call) {
     return call.whole && !call.error && find_asked(call).has_value();
   };

@@ -1,18 +1,17 @@
 // Parses the lines of a trace's text. Every function throws std::invalid_argument with the expected
-// and the actual text. Threading: pure functions.
-#pragma once
-
+// and the actual text.
 #include <algorithm>
-#include <string>
-#include <string_view>
-#include <system_error>
+#include <stdexcept>
 
-#include "sluice/testing/detail/cursor.hpp"
-#include "sluice/testing/detail/trace_write.hpp"
+#include "sluice/testing/text.hpp"
+#include "src/testing/cursor.hpp"
+#include "src/testing/error_names.hpp"
+#include "src/testing/trace_line.hpp"
 
 namespace sluice::testing::detail {
+namespace {
 
-inline std::string unescaped(std::string_view text, std::string_view what) {
+std::string unescaped(std::string_view text, std::string_view what) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] != '%') {
@@ -28,24 +27,7 @@ inline std::string unescaped(std::string_view text, std::string_view what) {
   return out;
 }
 
-inline Span read_offset(Cursor& line) {
-  const std::string_view word = line.peek();
-  const auto point = word.find('.');
-  const bool signed_ = word.starts_with('+') || word.starts_with('-');
-  if (!signed_ || point == std::string_view::npos || word.size() != point + 7) {
-    expected("a time such as +1.500000", word);
-  }
-  const auto seconds = parse_number<std::uint64_t>(word.substr(1, point - 1));
-  const auto micros = parse_number<std::uint32_t>(word.substr(point + 1));
-  if (!seconds || !micros || *seconds > static_cast<std::uint64_t>(word_limit / 1'000'000)) {
-    expected("a time such as +1.500000", word);
-  }
-  line.take();
-  const auto us = static_cast<std::int64_t>(*seconds) * 1'000'000 + *micros;
-  return Span{word.front() == '-' ? -us : us};
-}
-
-inline Span read_span(Cursor& line) {
+Span read_span(Cursor& line) {
   const std::string_view word = line.peek();
   const bool negative = word.starts_with('-');
   const auto span = parse_span(negative ? word.substr(1) : word);
@@ -54,7 +36,7 @@ inline Span read_span(Cursor& line) {
   return negative ? -*span : *span;
 }
 
-inline std::vector<Word> read_words(Cursor& line, std::string_view what, std::size_t most) {
+std::vector<Word> read_words(Cursor& line, std::string_view what, std::size_t most) {
   std::vector<Word> words;
   std::string_view left = line.peek();
   if (left == "-") left = {};
@@ -72,7 +54,7 @@ inline std::vector<Word> read_words(Cursor& line, std::string_view what, std::si
   return words;
 }
 
-inline const Operation* read_operation(Cursor& line) {
+const Operation* read_operation(Cursor& line) {
   for (const Operation* const row : operations()) {
     if (row->name == line.peek()) {
       line.take();
@@ -82,7 +64,7 @@ inline const Operation* read_operation(Cursor& line) {
   expected("the name of an operation such as token_bucket.acquire", line.peek());
 }
 
-inline TracedStep read_step(Cursor& line) {
+TracedStep read_step(Cursor& line) {
   TracedStep step;
   step.operation = read_operation(line);
   const std::string_view key = line.peek();
@@ -107,7 +89,7 @@ inline TracedStep read_step(Cursor& line) {
   return step;
 }
 
-inline RequestId read_id(Cursor& line) {
+RequestId read_id(Cursor& line) {
   const std::string_view word = line.peek();
   const auto half = [&](std::size_t first) {
     const auto value =
@@ -120,7 +102,7 @@ inline RequestId read_id(Cursor& line) {
   return id;
 }
 
-inline Source read_source(Cursor& line) {
+Source read_source(Cursor& line) {
   line.require("from");
   for (const Source source : {Source::memory, Source::virtual_store, Source::redis, Source::other,
                               Source::fallback, Source::policy, Source::leased}) {
@@ -131,7 +113,7 @@ inline Source read_source(Cursor& line) {
   expected("memory, virtual, redis, other, fallback, policy or leased", line.peek());
 }
 
-inline Decision read_decision(Cursor& line, std::size_t usual_step, Time usual_at) {
+Decision read_decision(Cursor& line, std::size_t usual_step, Time usual_at) {
   Decision d;
   d.allowed = line.take_if("allowed");
   if (!d.allowed && !line.take_if("refused")) expected("allowed, refused or error", line.peek());
@@ -155,7 +137,7 @@ inline Decision read_decision(Cursor& line, std::size_t usual_step, Time usual_a
 }
 
 /// "timed_out", "sluice:90", "system:110".
-inline std::error_code read_error(Cursor& line) {
+std::error_code read_error(Cursor& line) {
   const std::string_view word = line.peek();
   if (const auto code = find_errc(word)) {
     line.take();
@@ -176,7 +158,7 @@ inline std::error_code read_error(Cursor& line) {
   return {*value, *category};
 }
 
-inline void read_answer(Cursor& line, TracedCall& call) {
+void read_answer(Cursor& line, TracedCall& call) {
   if (line.take_if("error")) {
     call.error = read_error(line);
     if (line.take_if("step")) call.decision.step = line.number<std::uint16_t>("a step");
@@ -198,7 +180,26 @@ inline void read_answer(Cursor& line, TracedCall& call) {
   }
 }
 
-inline TracedCall read_call(Cursor& line, Time asked) {
+}  // namespace
+
+Span read_offset(Cursor& line) {
+  const std::string_view word = line.peek();
+  const auto point = word.find('.');
+  const bool signed_ = word.starts_with('+') || word.starts_with('-');
+  if (!signed_ || point == std::string_view::npos || word.size() != point + 7) {
+    expected("a time such as +1.500000", word);
+  }
+  const auto seconds = parse_number<std::uint64_t>(word.substr(1, point - 1));
+  const auto micros = parse_number<std::uint32_t>(word.substr(point + 1));
+  if (!seconds || !micros || *seconds > static_cast<std::uint64_t>(word_limit / 1'000'000)) {
+    expected("a time such as +1.500000", word);
+  }
+  line.take();
+  const auto us = static_cast<std::int64_t>(*seconds) * 1'000'000 + *micros;
+  return Span{word.front() == '-' ? -us : us};
+}
+
+TracedCall read_call(Cursor& line, Time asked) {
   TracedCall call;
   call.asked = asked;
   call.answered = asked + (line.take_if("took") ? read_span(line) : Span{0});
