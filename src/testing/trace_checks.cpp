@@ -9,6 +9,7 @@
 #include "sluice/detail/text.hpp"
 #include "sluice/testing/invariants.hpp"
 #include "sluice/testing/text.hpp"
+#include "src/testing/grants.hpp"
 #include "src/testing/trace_events.hpp"
 #include "src/testing/trace_line.hpp"
 

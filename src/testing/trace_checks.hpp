@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "sluice/testing/history.hpp"
+#include "sluice/testing/invariants.hpp"
 #include "sluice/testing/trace.hpp"
 
 namespace sluice::testing::detail {

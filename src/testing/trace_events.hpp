@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "sluice/testing/history.hpp"
+#include "sluice/testing/invariants.hpp"
 #include "sluice/testing/trace.hpp"
 
 namespace sluice::testing::detail {

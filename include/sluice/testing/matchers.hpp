@@ -16,7 +16,6 @@
 #include <string>
 #include <utility>
 
-#include "sluice/testing/history.hpp"
 #include "sluice/testing/invariants.hpp"
 #include "sluice/testing/trace.hpp"
 

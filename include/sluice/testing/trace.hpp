@@ -23,7 +23,7 @@
 #include "sluice/decision.hpp"
 #include "sluice/detail/text_arg.hpp"
 #include "sluice/plan.hpp"
-#include "sluice/testing/history.hpp"
+#include "sluice/testing/invariants.hpp"
 #include "sluice/testing/text.hpp"
 
 namespace sluice::testing {

@@ -1,17 +1,19 @@
-// Checkers of liveness: exact hints, and no idling while a caller waits. Threading: pure.
-#pragma once
-
+// Checkers of liveness: exact hints, and no idling while a caller waits.
+#include <cstdlib>
 #include <map>
-#include <span>
 
-#include "sluice/testing/detail/invariants_grants.hpp"
+#include "src/testing/grants.hpp"
 
-namespace sluice::testing::detail {
+namespace sluice::testing {
+namespace {
+
+using detail::Exact;
+using detail::text;
 
 /// The hint for a request of this cost, valid until something is allowed.
 using Promises = std::map<Word, Time>;
 
-inline Checked find_broken_promise(const Event& event, Time due) {
+Checked find_broken_promise(const Event& event, Time due) {
   const std::string who = "a request for " + text(event.cost) + " at " + text(event.at);
   if (event.allowed && event.at < due) {
     return Breach{who + " passed, the hint was " + text(due), (due - event.at).count()};
@@ -29,7 +31,9 @@ inline Checked find_broken_promise(const Event& event, Time due) {
   return {};
 }
 
-inline Checked find_hint_breach(std::span<const Event> history, std::size_t* proven) {
+}  // namespace
+
+Checked check_hints(std::span<const Event> history, std::size_t* proven) {
   Promises promises;
   for (const Event& event : history) {
     if (const auto found = promises.find(event.cost); found != promises.end()) {
@@ -53,18 +57,18 @@ inline Checked find_hint_breach(std::span<const Event> history, std::size_t* pro
 
 /// While callers wait, with G(t) the units granted before t:
 /// for s <= t it must hold that G(t) - G(s) >= rate * (t - s) - burst; all times the period.
-inline Checked find_idle_breach(std::span<const Event> history, Word burst, Word units,
-                                Word period) {
+Checked check_work_conserving(std::span<const Event> history, const RateBound& bound) {
+  const Word period = bound.period.count();
   std::map<std::size_t, Time> waiting;  // the callers, and when each began to wait
   Exact granted = 0;
   Exact most = 0;  // of granted * period - units * s, for s since a caller waits
   Time from{};
   for (const Event& event : history) {
     const auto balance = [&] {
-      return granted * period - static_cast<Exact>(units) * to_word(event.at);
+      return granted * period - static_cast<Exact>(bound.units) * to_word(event.at);
     };
     if (!waiting.empty()) {
-      const Exact idle = most - balance() - static_cast<Exact>(burst) * period;
+      const Exact idle = most - balance() - static_cast<Exact>(bound.burst) * period;
       if (idle >= period) {  // a whole unit, since fractions of one cannot be granted
         return Breach{"callers waited from " + text(from) + " to " + text(event.at) + ", and " +
                           text(idle / period) + " units fewer were granted than there were",
@@ -86,21 +90,4 @@ inline Checked find_idle_breach(std::span<const Event> history, Word burst, Word
   return {};
 }
 
-inline Checked find_difference(std::span<const Event> a, std::span<const Event> b) {
-  const History left = grants_of(a);
-  const History right = grants_of(b);
-  for (std::size_t i = 0; i < std::max(left.size(), right.size()); ++i) {
-    const auto tell = [i](const History& grants) {
-      return i < grants.size() ? text(grants[i].cost) + " units at " + text(grants[i].effective)
-                               : std::string("nothing");
-    };
-    const bool same = i < left.size() && i < right.size() && left[i].cost == right[i].cost &&
-                      left[i].effective == right[i].effective;
-    if (same) continue;
-    return Breach{"grant " + std::to_string(i) + " is " + tell(left) + " in one history and " +
-                  tell(right) + " in the other"};
-  }
-  return {};
-}
-
-}  // namespace sluice::testing::detail
+}  // namespace sluice::testing

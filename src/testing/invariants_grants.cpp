@@ -1,26 +1,13 @@
-// Checkers of grants: intervals, windows, gaps, and the numbers in answers. Threading: pure.
-#pragma once
-
+// Checkers of grants: intervals, windows, gaps, and the numbers in answers.
 #include <algorithm>
 #include <cstdlib>
-#include <span>
-#include <string>
 #include <unordered_set>
 
-#include "sluice/testing/history.hpp"
-#include "sluice/testing/text.hpp"
+#include "src/testing/grants.hpp"
 
 namespace sluice::testing::detail {
 
-__extension__ typedef __int128 Exact;  // products of units and microseconds
-
-inline std::string text(Word number) { return std::to_string(number); }
-inline std::string text(Exact number) { return std::to_string(static_cast<Word>(number)); }
-inline std::string text(Time time) { return to_text(time); }
-inline std::string text(Span span) { return to_text(span); }
-
-/// The grants that cost something, in the order in which they take effect.
-inline History grants_of(std::span<const Event> history) {
+History grants_of(std::span<const Event> history) {
   History grants;
   for (const Event& event : history) {
     if (event.allowed && event.cost > 0) grants.push_back(event);
@@ -30,23 +17,39 @@ inline History grants_of(std::span<const Event> history) {
   return grants;
 }
 
+}  // namespace sluice::testing::detail
+
+namespace sluice::testing {
+namespace {
+
+using detail::Exact;
+using detail::grants_of;
+using detail::text;
+
+}  // namespace
+
+Event note(const Decision& d, Word cost, std::size_t caller) {
+  const Span ahead = d.allowed ? d.retry_after : Span{0};
+  return {d.at, cost, d.allowed, d.at + ahead, d.retry_after, d.remaining, caller};
+}
+
 /// With S(i) the units before grant i: for i <= j it must hold that
 /// S(j + 1) - S(i) <= burst + rate * (t(j) - t(i)); all times the period, so that it is exact.
-inline Checked find_rate_breach(std::span<const Event> history, Word burst, Word units,
-                                Word period) {
+Checked check_rate(std::span<const Event> history, const RateBound& bound) {
+  const Word period = bound.period.count();
   Exact sum = 0;
   Exact least = 0;  // of S(i) * period - units * t(i), for i up to j
   Exact before = 0;
   const Event* first = nullptr;
   for (const History grants = grants_of(history); const Event& grant : grants) {
-    const Exact flow = static_cast<Exact>(units) * to_word(grant.effective);
+    const Exact flow = static_cast<Exact>(bound.units) * to_word(grant.effective);
     if (first == nullptr || sum * period - flow < least) {
       least = sum * period - flow;
       before = sum;
       first = &grant;
     }
     sum += grant.cost;
-    const Exact over = sum * period - flow - least - static_cast<Exact>(burst) * period;
+    const Exact over = sum * period - flow - least - static_cast<Exact>(bound.burst) * period;
     if (over <= 0) continue;
     const Exact excess = (over + period - 1) / period;
     return Breach{"from " + text(first->effective) + " to " + text(grant.effective) + " " +
@@ -57,7 +60,7 @@ inline Checked find_rate_breach(std::span<const Event> history, Word burst, Word
   return {};
 }
 
-inline Checked find_window_breach(std::span<const Event> history, Span length, Word limit) {
+Checked check_window(std::span<const Event> history, Span length, Word limit) {
   Exact sum = 0;
   const History grants = grants_of(history);
   for (std::size_t first = 0, last = 0; last < grants.size(); ++last) {
@@ -72,8 +75,7 @@ inline Checked find_window_breach(std::span<const Event> history, Span length, W
   return {};
 }
 
-inline Checked find_aligned_breach(std::span<const Event> history, std::span<const Time> edges,
-                                   Word limit) {
+Checked check_aligned(std::span<const Event> history, std::span<const Time> edges, Word limit) {
   Exact sum = 0;
   std::size_t next = 0;  // the edge after the window
   for (const History grants = grants_of(history); const Event& grant : grants) {
@@ -93,7 +95,7 @@ inline Checked find_aligned_breach(std::span<const Event> history, std::span<con
   return {};
 }
 
-inline Checked find_gap_breach(std::span<const Event> history, Span gap) {
+Checked check_gaps(std::span<const Event> history, Span gap) {
   const Event* before = nullptr;
   for (const History grants = grants_of(history); const Event& grant : grants) {
     if (before != nullptr && grant.effective - before->effective < gap) {
@@ -107,7 +109,7 @@ inline Checked find_gap_breach(std::span<const Event> history, Span gap) {
   return {};
 }
 
-inline Checked find_refusal_breach(std::span<const Looked> history) {
+Checked check_refusals(std::span<const Looked> history) {
   for (const Looked& looked : history) {
     if (looked.answer.allowed || looked.before == looked.after) continue;
     return Breach{"the refusal at " + text(looked.answer.at) + " changed the key: before it " +
@@ -119,7 +121,7 @@ inline Checked find_refusal_breach(std::span<const Looked> history) {
   return {};
 }
 
-inline Checked find_answer_breach(std::span<const Matched> history) {
+Checked check_answers(std::span<const Matched> history) {
   std::unordered_set<std::uint64_t> seen;
   for (const Matched& matched : history) {
     if (matched.asked != matched.answered) {
@@ -133,7 +135,7 @@ inline Checked find_answer_breach(std::span<const Matched> history) {
   return {};
 }
 
-inline Checked find_remaining_breach(std::span<const Event> history, Word limit) {
+Checked check_remaining(std::span<const Event> history, Word limit) {
   for (const Event& event : history) {
     if (event.remaining >= 0 && event.remaining <= limit) continue;
     return Breach{"at " + text(event.at) + " " + text(event.remaining) + " of " + text(limit) +
@@ -143,4 +145,21 @@ inline Checked find_remaining_breach(std::span<const Event> history, Word limit)
   return {};
 }
 
-}  // namespace sluice::testing::detail
+Checked check_same_grants(std::span<const Event> a, std::span<const Event> b) {
+  const History left = grants_of(a);
+  const History right = grants_of(b);
+  for (std::size_t i = 0; i < std::max(left.size(), right.size()); ++i) {
+    const auto tell = [i](const History& grants) {
+      return i < grants.size() ? text(grants[i].cost) + " units at " + text(grants[i].effective)
+                               : std::string("nothing");
+    };
+    const bool same = i < left.size() && i < right.size() && left[i].cost == right[i].cost &&
+                      left[i].effective == right[i].effective;
+    if (same) continue;
+    return Breach{"grant " + std::to_string(i) + " is " + tell(left) + " in one history and " +
+                  tell(right) + " in the other"};
+  }
+  return {};
+}
+
+}  // namespace sluice::testing

@@ -1,23 +1,12 @@
 // Checkers of grants while the quota changes: each interval is checked by the quotas that are in
-// force in it. Threading: pure.
-#pragma once
-
+// force in it.
 #include <algorithm>
-#include <span>
+#include <iterator>
 
-#include "sluice/testing/detail/invariants_grants.hpp"
+#include "src/testing/grants.hpp"
 
 namespace sluice::testing::detail {
-
-/// The grants between two times. A grant at one of them may be under either quota, so that it
-/// counts only where both do.
-inline History grants_between(const History& grants, Time from, Time until) {
-  History part;
-  std::ranges::copy_if(grants, std::back_inserter(part), [&](const Event& grant) {
-    return grant.effective > from && grant.effective < until;
-  });
-  return part;
-}
+namespace {
 
 /// The end of the i-th quota.
 template <class Quota>
@@ -25,30 +14,9 @@ Time end_of(std::span<const Quota> quotas, std::size_t i) {
   return i + 1 < quotas.size() ? quotas[i + 1].from : to_time(word_limit);
 }
 
-template <class Quota>
-Checked find_changing_rate_breach(std::span<const Event> history, std::span<const Quota> quotas) {
-  const History grants = grants_of(history);
-  for (std::size_t first = 0; first < quotas.size(); ++first) {
-    auto most = quotas[first].bound;
-    for (std::size_t last = first; last < quotas.size(); ++last) {
-      const auto& bound = quotas[last].bound;
-      most.burst = std::max(most.burst, bound.burst);
-      if (Exact{bound.units} * most.period.count() > Exact{most.units} * bound.period.count()) {
-        most.units = bound.units;
-        most.period = bound.period;
-      }
-      const Time from = first == 0 ? Time::min() : quotas[first].from;
-      const History part = grants_between(grants, from, end_of(quotas, last));
-      const Checked found = find_rate_breach(part, most.burst, most.units, most.period.count());
-      if (found) return found;
-    }
-  }
-  return {};
-}
+}  // namespace
 
-/// The units that the quotas in force from `first` to `last` admit in `length`.
-template <class Quota>
-Word most_within(std::span<const Quota> quotas, Time first, Time last, Span length) {
+Word most_within(std::span<const WindowFrom> quotas, Time first, Time last, Span length) {
   const auto is_in_force = [&](std::size_t i) {
     return quotas[i].from <= last && end_of(quotas, i) >= first;
   };
@@ -66,8 +34,49 @@ Word most_within(std::span<const Quota> quotas, Time first, Time last, Span leng
   return most;
 }
 
-template <class Quota>
-Checked find_changing_window_breach(std::span<const Event> history, std::span<const Quota> quotas) {
+}  // namespace sluice::testing::detail
+
+namespace sluice::testing {
+namespace {
+
+using detail::Exact;
+using detail::grants_of;
+using detail::most_within;
+using detail::text;
+
+/// The grants between two times. A grant at one of them may be under either quota, so that it
+/// counts only where both do.
+History grants_between(const History& grants, Time from, Time until) {
+  History part;
+  std::ranges::copy_if(grants, std::back_inserter(part), [&](const Event& grant) {
+    return grant.effective > from && grant.effective < until;
+  });
+  return part;
+}
+
+}  // namespace
+
+Checked check_changing_rate(std::span<const Event> history, std::span<const RateFrom> quotas) {
+  const History grants = grants_of(history);
+  for (std::size_t first = 0; first < quotas.size(); ++first) {
+    RateBound most = quotas[first].bound;
+    for (std::size_t last = first; last < quotas.size(); ++last) {
+      const RateBound& bound = quotas[last].bound;
+      most.burst = std::max(most.burst, bound.burst);
+      if (Exact{bound.units} * most.period.count() > Exact{most.units} * bound.period.count()) {
+        most.units = bound.units;
+        most.period = bound.period;
+      }
+      const Time from = first == 0 ? Time::min() : quotas[first].from;
+      const History part = grants_between(grants, from, detail::end_of(quotas, last));
+      const Checked found = check_rate(part, most);
+      if (found) return found;
+    }
+  }
+  return {};
+}
+
+Checked check_changing_window(std::span<const Event> history, std::span<const WindowFrom> quotas) {
   const History grants = grants_of(history);
   for (std::size_t q = 0; q < quotas.size(); ++q) {
     const Span length = quotas[q].length;
@@ -79,7 +88,7 @@ Checked find_changing_window_breach(std::span<const Event> history, std::span<co
       }
       const Time begin = grants[first].effective;
       const Time end = grants[last].effective;
-      if (quotas[q].from > end || end_of(quotas, q) < begin) continue;
+      if (quotas[q].from > end || detail::end_of(quotas, q) < begin) continue;
       const Word most = most_within(quotas, begin, end, length);
       if (sum <= most) continue;
       return Breach{"from " + text(begin) + " to " + text(end) + ", within " + text(length) + ", " +
@@ -90,4 +99,4 @@ Checked find_changing_window_breach(std::span<const Event> history, std::span<co
   return {};
 }
 
-}  // namespace sluice::testing::detail
+}  // namespace sluice::testing

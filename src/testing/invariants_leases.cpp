@@ -1,14 +1,16 @@
-// The checker of leases, with its own list of holders. Threading: pure.
-#pragma once
-
+// The checker of leases, with its own list of holders.
+#include <algorithm>
 #include <map>
 #include <set>
-#include <span>
 #include <utility>
 
-#include "sluice/testing/detail/invariants_grants.hpp"
+#include "src/testing/grants.hpp"
 
-namespace sluice::testing::detail {
+namespace sluice::testing {
+namespace {
+
+using detail::Exact;
+using detail::text;
 
 /// The holders at the current time of the history.
 class Holders {
@@ -48,7 +50,9 @@ class Holders {
   Exact weight_ = 0;
 };
 
-inline Checked find_lease_breach(std::span<const LeaseEvent> history, Word limit) {
+}  // namespace
+
+Checked check_leases(std::span<const LeaseEvent> history, Word limit) {
   Holders holders;
   Word fence = -1;
   for (const LeaseEvent& event : history) {
@@ -82,4 +86,4 @@ inline Checked find_lease_breach(std::span<const LeaseEvent> history, Word limit
   return {};
 }
 
-}  // namespace sluice::testing::detail
+}  // namespace sluice::testing
