@@ -6,13 +6,13 @@
 #include <string_view>
 
 #include "sluice/testing/conformance.hpp"
-#include "sluice/testing/detail/claims_concurrent.hpp"
-#include "sluice/testing/detail/claims_faults.hpp"
-#include "sluice/testing/detail/claims_history.hpp"
-#include "sluice/testing/detail/claims_once.hpp"
-#include "sluice/testing/detail/claims_plan.hpp"
-#include "sluice/testing/detail/claims_rules.hpp"
-#include "sluice/testing/detail/claims_time.hpp"
+#include "src/testing/claims_concurrent.hpp"
+#include "src/testing/claims_faults.hpp"
+#include "src/testing/claims_history.hpp"
+#include "src/testing/claims_once.hpp"
+#include "src/testing/claims_plan.hpp"
+#include "src/testing/claims_rules.hpp"
+#include "src/testing/claims_time.hpp"
 
 namespace sluice::testing::detail {
 

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "sluice/testing/detail/generators.hpp"
+#include "src/testing/generators.hpp"
 #include "tests/models/driver.hpp"
 #include "tests/models/outstanding.hpp"
 

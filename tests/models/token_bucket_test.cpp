@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
-#include "sluice/testing/detail/generators.hpp"
 #include "src/rules/token_bucket_ahead.hpp"
+#include "src/testing/generators.hpp"
 #include "tests/models/driver.hpp"
 #include "tests/models/outstanding.hpp"
 

@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "sluice/decide.hpp"
-#include "sluice/testing/detail/context.hpp"
+#include "src/testing/context.hpp"
 
 namespace sluice::testing::detail {
 

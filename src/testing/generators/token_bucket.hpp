@@ -6,8 +6,8 @@
 #include <numeric>
 
 #include "sluice/rules/token_bucket_reserve.hpp"
-#include "sluice/testing/detail/generator.hpp"
 #include "sluice/virtual_clock.hpp"
+#include "src/testing/generator.hpp"
 
 namespace sluice::testing::detail {
 

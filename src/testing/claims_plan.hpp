@@ -4,8 +4,8 @@
 
 #include <functional>
 
-#include "sluice/testing/detail/claims_history.hpp"
-#include "sluice/testing/detail/forms.hpp"
+#include "src/testing/claims_history.hpp"
+#include "src/testing/forms.hpp"
 
 namespace sluice::testing::detail {
 

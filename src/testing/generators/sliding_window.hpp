@@ -5,7 +5,7 @@
 #include <array>
 
 #include "sluice/rules/sliding_window.hpp"
-#include "sluice/testing/detail/generator.hpp"
+#include "src/testing/generator.hpp"
 
 namespace sluice::testing::detail::sliding_window {
 

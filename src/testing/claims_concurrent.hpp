@@ -6,7 +6,7 @@
 #include <mutex>
 #include <thread>
 
-#include "sluice/testing/detail/claims_plan.hpp"
+#include "src/testing/claims_plan.hpp"
 
 namespace sluice::testing::detail {
 

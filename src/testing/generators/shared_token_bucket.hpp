@@ -2,7 +2,7 @@
 #pragma once
 
 #include "sluice/rules/shared_token_bucket_reserve.hpp"
-#include "sluice/testing/detail/generators/token_bucket.hpp"
+#include "src/testing/generators/token_bucket.hpp"
 
 namespace sluice::testing::detail::shared_token_bucket {
 

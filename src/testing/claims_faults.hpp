@@ -2,7 +2,7 @@
 // nothing. Threading: one thread.
 #pragma once
 
-#include "sluice/testing/detail/claims_plan.hpp"
+#include "src/testing/claims_plan.hpp"
 
 namespace sluice::testing::detail {
 

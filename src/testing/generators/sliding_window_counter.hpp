@@ -5,8 +5,8 @@
 #include <array>
 
 #include "sluice/rules/sliding_window_counter.hpp"
-#include "sluice/testing/detail/generator.hpp"
 #include "sluice/virtual_clock.hpp"
+#include "src/testing/generator.hpp"
 
 namespace sluice::testing::detail::sliding_window_counter {
 

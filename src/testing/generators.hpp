@@ -6,18 +6,18 @@
 #include <array>
 #include <span>
 
-#include "sluice/testing/detail/generator.hpp"
-#include "sluice/testing/detail/generators/fixed_window.hpp"
-#include "sluice/testing/detail/generators/gate.hpp"
-#include "sluice/testing/detail/generators/leases.hpp"
-#include "sluice/testing/detail/generators/shared_sliding_window.hpp"
-#include "sluice/testing/detail/generators/shared_token_bucket.hpp"
-#include "sluice/testing/detail/generators/sliding_window.hpp"
-#include "sluice/testing/detail/generators/sliding_window_counter.hpp"
-#include "sluice/testing/detail/generators/slot_lock.hpp"
-#include "sluice/testing/detail/generators/token_bucket.hpp"
-#include "sluice/testing/detail/generators/utilization.hpp"
-#include "sluice/testing/detail/generators/wait_line.hpp"
+#include "src/testing/generator.hpp"
+#include "src/testing/generators/fixed_window.hpp"
+#include "src/testing/generators/gate.hpp"
+#include "src/testing/generators/leases.hpp"
+#include "src/testing/generators/shared_sliding_window.hpp"
+#include "src/testing/generators/shared_token_bucket.hpp"
+#include "src/testing/generators/sliding_window.hpp"
+#include "src/testing/generators/sliding_window_counter.hpp"
+#include "src/testing/generators/slot_lock.hpp"
+#include "src/testing/generators/token_bucket.hpp"
+#include "src/testing/generators/utilization.hpp"
+#include "src/testing/generators/wait_line.hpp"
 
 namespace sluice::testing::detail {
 

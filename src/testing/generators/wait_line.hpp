@@ -6,7 +6,7 @@
 #include <array>
 
 #include "sluice/rules/wait_line.hpp"
-#include "sluice/testing/detail/generator.hpp"
+#include "src/testing/generator.hpp"
 
 namespace sluice::testing::detail::wait_line {
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "sluice/rules/utilization.hpp"
-#include "sluice/testing/detail/generator.hpp"
+#include "src/testing/generator.hpp"
 
 namespace sluice::testing::detail::utilization {
 

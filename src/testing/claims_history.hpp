@@ -4,7 +4,7 @@
 
 #include <deque>
 
-#include "sluice/testing/detail/model.hpp"
+#include "src/testing/model.hpp"
 
 namespace sluice::testing::detail {
 

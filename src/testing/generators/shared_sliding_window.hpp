@@ -4,7 +4,7 @@
 #include <array>
 
 #include "sluice/rules/shared_sliding_window.hpp"
-#include "sluice/testing/detail/generator.hpp"
+#include "src/testing/generator.hpp"
 
 namespace sluice::testing::detail::shared_sliding_window {
 

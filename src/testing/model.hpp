@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "sluice/decide.hpp"
-#include "sluice/testing/detail/context.hpp"
-#include "sluice/testing/detail/generators.hpp"
+#include "src/testing/context.hpp"
+#include "src/testing/generators.hpp"
 
 namespace sluice::testing::detail {
 

@@ -5,8 +5,8 @@
 #include <array>
 
 #include "sluice/rules/slot_lock.hpp"
-#include "sluice/testing/detail/generator.hpp"
 #include "sluice/virtual_clock.hpp"
+#include "src/testing/generator.hpp"
 
 namespace sluice::testing::detail::slot_lock {
 
