@@ -6,15 +6,51 @@
 #include <string_view>
 
 #include "sluice/testing/conformance.hpp"
-#include "src/testing/claims_concurrent.hpp"
-#include "src/testing/claims_faults.hpp"
-#include "src/testing/claims_history.hpp"
-#include "src/testing/claims_once.hpp"
-#include "src/testing/claims_plan.hpp"
-#include "src/testing/claims_rules.hpp"
-#include "src/testing/claims_time.hpp"
+#include "src/testing/context.hpp"
 
 namespace sluice::testing::detail {
+
+// claims_history.cpp
+void every_row_has_a_generator(Context& context);
+void history_of_single_steps(Context& context);
+void history_of_plans(Context& context);
+void history_of_bound_keys(Context& context);
+void instants_are_the_clocks(Context& context);
+void history_of_moves(Context& context);
+
+// claims_rules.cpp
+void output_words_are_the_kernels(Context& context);
+void states_grow(Context& context);
+
+// claims_plan.cpp
+void similar_keys_are_apart(Context& context);
+void peeks_change_nothing(Context& context);
+void refusals_change_nothing(Context& context);
+void refused_plans_write_nothing(Context& context);
+void plans_name_their_step(Context& context);
+void every_form_answers_once(Context& context);
+void batches_answer_in_place(Context& context);
+
+// claims_faults.cpp
+void duplicate_keys_are_errors(Context& context);
+void invalid_keys_are_errors(Context& context);
+void invalid_sizes_are_errors(Context& context);
+void impossible_requests_are_errors(Context& context);
+void other_kinds_are_errors(Context& context);
+
+// claims_once.cpp
+void ids_charge_once(Context& context);
+void ids_are_forgotten(Context& context);
+
+// claims_concurrent.cpp
+void concurrent_callers_share(Context& context);
+void concurrent_plans_are_atomic(Context& context);
+void concurrent_callers_are_apart(Context& context);
+
+// claims_time.cpp
+void hints_are_exact(Context& context);
+void clock_set_back(Context& context);
+void states_are_kept(Context& context);
 
 struct Check {
   std::string_view name;

@@ -3,6 +3,7 @@
 #include <stdexcept>
 
 #include "src/testing/claims.hpp"
+#include "src/testing/generators.hpp"
 #include "tests/conformance/broken_store.hpp"
 #include "tests/conformance/check.hpp"
 

@@ -3,6 +3,8 @@
 #include <map>
 #include <string_view>
 
+#include "sluice/rules/fixed_window.hpp"
+#include "sluice/rules/leases.hpp"
 #include "sluice/rules/sliding_window.hpp"
 #include "sluice/rules/slot_lock.hpp"
 #include "sluice/rules/token_bucket_reserve.hpp"

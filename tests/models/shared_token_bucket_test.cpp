@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "sluice/rules/shared_token_bucket_reserve.hpp"
 #include "src/testing/generators.hpp"
 #include "tests/models/driver.hpp"
 #include "tests/models/outstanding.hpp"

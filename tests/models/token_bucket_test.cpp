@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "sluice/rules/token_bucket_reserve.hpp"
 #include "src/rules/token_bucket_ahead.hpp"
 #include "src/testing/generators.hpp"
 #include "tests/models/driver.hpp"

@@ -1,19 +1,18 @@
 // Random requests for leases: few ids, so that they repeat. Rows are compared by their ids, because
 // a copy of a kernel has its own rows. Threading: pure functions.
-#pragma once
-
 #include <algorithm>
 #include <array>
 
 #include "sluice/rules/leases.hpp"
-#include "src/testing/generator.hpp"
+#include "src/testing/generators.hpp"
 
 namespace sluice::testing::detail::leases {
+namespace {
 
 using Rule = LeasesRule;
 
 /// A configuration's arguments are those of acquire: limit, weight, ttl, tier.
-inline Configuration any(Rng& rng) {
+Configuration any(Rng& rng) {
   Configuration config;
   config.args = {rng.below(4) == 0 ? log_uniform(rng, 52) : uniform(rng, 1, 6), 1,
                  std::clamp(log_uniform(rng, 40), Rule::min_ttl, Rule::max_ttl),
@@ -23,24 +22,24 @@ inline Configuration any(Rng& rng) {
   return config;
 }
 
-inline Word draw_weight(Rng& rng, Word limit) {
+Word draw_weight(Rng& rng, Word limit) {
   if (rng.below(8) == 0) return limit;
   if (rng.below(4) == 0) return uniform(rng, 1, limit);
   return uniform(rng, 1, std::min<Word>(limit, 2));
 }
-inline Word draw_ttl(Rng& rng, Word ttl) {
+Word draw_ttl(Rng& rng, Word ttl) {
   if (rng.below(4) != 0) return ttl;
   return std::clamp(uniform(rng, ttl / 4, 2 * ttl), Rule::min_ttl, Rule::max_ttl);
 }
-inline Word draw_slot(Rng& rng) { return rng.below(3) == 0 ? 0 : uniform(rng, 1, 6); }
-inline void draw_id(Rng& rng, Word* id) {
+Word draw_slot(Rng& rng) { return rng.below(3) == 0 ? 0 : uniform(rng, 1, 6); }
+void draw_id(Rng& rng, Word* id) {
   const bool large = rng.below(16) == 0;
   id[0] = large ? word_limit - 1 : uniform(rng, 0, 7);
   id[1] = large ? word_limit - 1 : uniform(rng, 0, 7) / 7;
   id[2] = large ? (Word{1} << 24) - 1 : uniform(rng, 0, 7) / 7;
 }
 
-inline void draw(Rng& rng, const Operation& row, Arguments& args) {
+void draw(Rng& rng, const Operation& row, Arguments& args) {
   const Word limit = args[0];
   const Word ttl = draw_ttl(rng, args[2]);
   const Word tier = args[3];
@@ -71,7 +70,7 @@ struct Fault {
   Word value;
 };
 
-inline bool impossible(const Operation& row, Arguments& args, std::size_t trial) {
+bool impossible(const Operation& row, Arguments& args, std::size_t trial) {
   const Word limit = args[0];
   const auto spoil = [&](auto&& faults, const Arguments& sound) {
     if (trial >= faults.size()) return false;
@@ -138,6 +137,8 @@ inline bool impossible(const Operation& row, Arguments& args, std::size_t trial)
   return spoil(faults, {limit});
 }
 
-inline constexpr Generator generator{StateKind::leases, any, draw, impossible, nullptr};
+}  // namespace
+
+constinit const Generator generator{StateKind::leases, any, draw, impossible, nullptr};
 
 }  // namespace sluice::testing::detail::leases

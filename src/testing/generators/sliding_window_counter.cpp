@@ -1,37 +1,36 @@
 // Random requests for the sliding window counter. Threading: pure functions.
-#pragma once
-
 #include <algorithm>
 #include <array>
 
 #include "sluice/rules/sliding_window_counter.hpp"
 #include "sluice/virtual_clock.hpp"
-#include "src/testing/generator.hpp"
+#include "src/testing/generators.hpp"
 
 namespace sluice::testing::detail::sliding_window_counter {
+namespace {
 
 using Rule = SlidingWindowCounterRule;
 
-inline Configuration with(Word limit, Word span) {
+Configuration with(Word limit, Word span) {
   Configuration config;
   config.args[0] = limit;
   config.args[1] = span;
   return config;
 }
 /// Half of them are so large that their products exceed the integers of a double.
-inline Configuration any(Rng& rng) {
+Configuration any(Rng& rng) {
   if (rng.below(2) == 0) return with(uniform(rng, 1, 40), uniform(rng, 1, 100));
   return with(std::min(Rule::max_limit, log_uniform(rng, 41)),
               std::min(Rule::max_span, log_uniform(rng, 43)));
 }
-inline Configuration frozen(Word limit) {
+Configuration frozen(Word limit) {
   return with(limit, std::min(Rule::max_span, 2 * limit * Word{86'400'000'000}));
 }
-inline Configuration slow(Rng& rng) {
+Configuration slow(Rng& rng) {
   return with(uniform(rng, 1, 20), uniform(rng, 72'000'000'000, 720'000'000'000));
 }
-inline void ask(Arguments& args, Word units) { args[2] = units; }
-inline void draw(Rng& rng, const Operation& row, Arguments& args) {
+void ask(Arguments& args, Word units) { args[2] = units; }
+void draw(Rng& rng, const Operation& row, Arguments& args) {
   if (row.id == sliding_window_counter_reset.id) return;
   if (row.id == sliding_window_counter_block.id) {
     const std::array<Word, 5> spans{0, 1, args[1], log_uniform(rng, 44), Rule::max_block};
@@ -44,7 +43,7 @@ inline void draw(Rng& rng, const Operation& row, Arguments& args) {
   ask(args, rng.below(3) == 0 ? uniform(rng, 0, args[0])
                               : uniform(rng, 0, std::max<Word>(1, args[0] / 4)));
 }
-inline bool impossible(const Operation& row, Arguments& args, std::size_t trial) {
+bool impossible(const Operation& row, Arguments& args, std::size_t trial) {
   if (row.id == sliding_window_counter_reset.id) return false;
   if (row.id == sliding_window_counter_adjust.id) {
     const std::array<std::size_t, 7> places{2, 2, 3, 3, 4, 4, 1};
@@ -64,13 +63,16 @@ inline bool impossible(const Operation& row, Arguments& args, std::size_t trial)
   return true;
 }
 /// Each aligned window admits at most the limit, and an interval of n spans overlaps n + 1 of them.
-inline Wide most(const Configuration& config, Word us) {
+Wide most(const Configuration& config, Word us) {
   return static_cast<Wide>(us / config.args[1] + 2) * config.args[0];
 }
 
-inline constexpr Spender spender{
+constexpr Spender spender{
     &sliding_window_counter_acquire, &sliding_window_counter_peek, frozen, slow, ask, most};
-inline constexpr Generator generator{StateKind::sliding_window_counter, any, draw, impossible,
-                                     &spender};
+
+}  // namespace
+
+constinit const Generator generator{StateKind::sliding_window_counter, any, draw, impossible,
+                                    &spender};
 
 }  // namespace sluice::testing::detail::sliding_window_counter

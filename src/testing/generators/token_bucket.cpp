@@ -1,18 +1,15 @@
 // Random requests for the token bucket. Threading: pure functions.
-#pragma once
-
 #include <algorithm>
 #include <array>
 #include <numeric>
 
 #include "sluice/rules/token_bucket_reserve.hpp"
 #include "sluice/virtual_clock.hpp"
-#include "src/testing/generator.hpp"
+#include "src/testing/generators.hpp"
 
 namespace sluice::testing::detail {
 
-/// Any quota that can be built, extreme ones as likely as everyday ones.
-inline Quota random_quota(Rng& rng) {
+Quota random_quota(Rng& rng) {
   if (rng.below(2) == 0) {
     const Word rate = log_uniform(rng, 20);
     return Quota::per_second(rate).burst(log_uniform(rng, 10));
@@ -29,16 +26,21 @@ inline Quota random_quota(Rng& rng) {
   }
 }
 
-namespace token_bucket {
+}  // namespace sluice::testing::detail
 
-inline Configuration pack(const Quota& quota) {
+namespace sluice::testing::detail::token_bucket {
+
+Configuration pack(const Quota& quota) {
   Configuration config;
   sluice::detail::pack(config.args, TokenBucketRule::args(quota, 1));
   return config;
 }
+
+namespace {
+
 /// The kind of refill and its start belong to a configuration: all limiters of a key share them.
 /// Words 6 and 7 hold them, which in a call hold its own arguments; 0 and 0: the plain form.
-inline Configuration any(Rng& rng) {
+Configuration any(Rng& rng) {
   Configuration config = pack(random_quota(rng));
   Arguments& args = config.args;
   const Word room = (word_limit - args[0] * args[2]) / args[1];
@@ -48,16 +50,14 @@ inline Configuration any(Rng& rng) {
   if (rng.below(6) == 0) args[7] = to_word(VirtualClock::default_start) + log_uniform(rng, 38);
   return config;
 }
-inline Configuration frozen(Word limit) {
-  return pack(Quota::per(1, std::chrono::days{2}).burst(limit));
-}
-inline Configuration slow(Rng& rng) {
+Configuration frozen(Word limit) { return pack(Quota::per(1, std::chrono::days{2}).burst(limit)); }
+Configuration slow(Rng& rng) {
   const auto period = static_cast<Word>(1'000'000 + rng.below(1'000'000'000));
   const auto burst = static_cast<Word>(3'600'000'000 / period + 1 + Word(rng.below(20)));
   return pack(Quota::per(1, Span{period}).burst(burst));
 }
-inline void ask(Arguments& args, Word units) { args = {args[0], args[1], args[2], args[3], units}; }
-inline Word draw_cost(Rng& rng, Word capacity) {
+void ask(Arguments& args, Word units) { args = {args[0], args[1], args[2], args[3], units}; }
+Word draw_cost(Rng& rng, Word capacity) {
   const auto bits = static_cast<unsigned>(64 - __builtin_clzll(std::uint64_t(capacity)));
   switch (rng.below(8)) {
     case 0:
@@ -72,14 +72,14 @@ inline Word draw_cost(Rng& rng, Word capacity) {
   }
 }
 /// The common arguments of the rows of the full form, which replace those of the plain form.
-inline void draw_shape(Rng& rng, Arguments& args) {
+void draw_shape(Rng& rng, Arguments& args) {
   const Word room = (word_limit - args[0] * args[2]) / args[1];
   const Word interval = std::max<Word>(args[6], 1);
   const Word longest =
       std::min({room - interval, TokenBucketReserve::max_longest, log_uniform(rng, 32)});
   args = {args[0], args[1], args[2], interval, args[7], longest};
 }
-inline void draw_return(Rng& rng, Arguments& args) {
+void draw_return(Rng& rng, Arguments& args) {
   const Word cost = draw_cost(rng, args[0]);
   const Word start = to_word(VirtualClock::default_start);
   const Word level = rng.below(2) == 0 ? 0 : uniform(rng, 0, args[0] * args[2]);
@@ -93,7 +93,7 @@ inline void draw_return(Rng& rng, Arguments& args) {
           sluice::token_bucket::word_of(level, rng.below(4) == 0),
           stamp};
 }
-inline void draw(Rng& rng, const Operation& row, Arguments& args) {
+void draw(Rng& rng, const Operation& row, Arguments& args) {
   const Word cost = draw_cost(rng, args[0]);
   if (row.id <= token_bucket_peek.id) {
     // With another refill than that of the plain form, only the peek of the plain form is called.
@@ -116,7 +116,7 @@ inline void draw(Rng& rng, const Operation& row, Arguments& args) {
     args[6] = uniform(rng, 0, args[5]);
   }
 }
-inline bool impossible(const Operation& row, Arguments& args, std::size_t trial) {
+bool impossible(const Operation& row, Arguments& args, std::size_t trial) {
   const Word capacity = args[0];
   const std::array<Word, 6> costs{-1,         INT64_MIN,      capacity + 1,
                                   word_limit, word_limit + 1, INT64_MAX};
@@ -141,13 +141,14 @@ inline bool impossible(const Operation& row, Arguments& args, std::size_t trial)
   args[places[trial - costs.size()]] = values[trial - costs.size()];
   return true;
 }
-inline Wide most(const Configuration& config, Word us) {
+Wide most(const Configuration& config, Word us) {
   return config.args[0] + static_cast<Wide>(us) * config.args[1] / config.args[2];
 }
 
-inline constexpr Spender spender{
-    &token_bucket_acquire, &token_bucket_peek, frozen, slow, ask, most};
-inline constexpr Generator generator{StateKind::token_bucket, any, draw, impossible, &spender};
+constexpr Spender spender{&token_bucket_acquire, &token_bucket_peek, frozen, slow, ask, most};
 
-}  // namespace token_bucket
-}  // namespace sluice::testing::detail
+}  // namespace
+
+constinit const Generator generator{StateKind::token_bucket, any, draw, impossible, &spender};
+
+}  // namespace sluice::testing::detail::token_bucket

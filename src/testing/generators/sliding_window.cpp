@@ -1,25 +1,26 @@
 // Random requests for the sliding windows. Threading: pure functions.
-#pragma once
-
 #include <algorithm>
 #include <array>
 
 #include "sluice/rules/sliding_window.hpp"
-#include "src/testing/generator.hpp"
+#include "src/testing/generators.hpp"
 
 namespace sluice::testing::detail::sliding_window {
 
-using Rule = SlidingWindowRule;
-
-inline void add(Configuration& config, Word limit, Word span) {
+void add(Configuration& config, Word limit, Word span) {
   const bool first = config.table.empty();
   config.args[0] = first ? limit : std::min(config.args[0], limit);
   config.args[3] = std::max(config.args[3], span);
   config.table.push_back(limit);
   config.table.push_back(span);
 }
+
+namespace {
+
+using Rule = SlidingWindowRule;
+
 /// Common windows, tiny ones that end all the time, and the largest ones.
-inline Configuration any(Rng& rng) {
+Configuration any(Rng& rng) {
   Configuration config;
   const auto windows = uniform(rng, 1, rng.below(3) == 0 ? Word{Rule::max_windows} : 3);
   const auto sort = rng.below(8);
@@ -35,22 +36,22 @@ inline Configuration any(Rng& rng) {
   }
   return config;
 }
-inline Configuration frozen(Word limit) {
+Configuration frozen(Word limit) {
   Configuration config;
   add(config, limit, 2 * Word{86'400'000'000});
   return config;
 }
-inline Configuration slow(Rng& rng) {
+Configuration slow(Rng& rng) {
   Configuration config;
   add(config, uniform(rng, 1, 20), uniform(rng, 3'600'000'000, 36'000'000'000));
   add(config, uniform(rng, 1, 40), uniform(rng, 7'200'000'000, 72'000'000'000));
   return config;
 }
-inline void ask(Arguments& args, Word units) {
+void ask(Arguments& args, Word units) {
   args[1] = units;
   args[2] = 0;
 }
-inline void draw(Rng& rng, const Operation& row, Arguments& args) {
+void draw(Rng& rng, const Operation& row, Arguments& args) {
   const Word limit = args[0];
   const Word units =
       rng.below(4) == 0 ? uniform(rng, 0, limit) : uniform(rng, 0, std::min<Word>(limit, 3));
@@ -74,7 +75,7 @@ inline void draw(Rng& rng, const Operation& row, Arguments& args) {
   ask(args, units);
   if (rng.below(4) == 0) args[2] = std::min(Rule::max_ahead_of_time, log_uniform(rng, 45));
 }
-inline bool impossible(const Operation& row, Arguments& args, std::size_t trial) {
+bool impossible(const Operation& row, Arguments& args, std::size_t trial) {
   if (row.id == sliding_window_reset.id) return false;
   if (row.id == sliding_window_block.id || row.id == sliding_window_reward.id) {
     const std::array<Word, 6> wrong{-1,        INT64_MIN, word_limit + 1,
@@ -102,7 +103,7 @@ inline bool impossible(const Operation& row, Arguments& args, std::size_t trial)
   return true;
 }
 /// Intervals of a window's span hold at most its limit, whatever the other windows.
-inline Wide most(const Configuration& config, Word us) {
+Wide most(const Configuration& config, Word us) {
   Wide result = -1;
   for (std::size_t i = 0; i < config.table.size(); i += 2) {
     const Wide bound = static_cast<Wide>(us / config.table[i + 1] + 1) * config.table[i];
@@ -111,8 +112,10 @@ inline Wide most(const Configuration& config, Word us) {
   return result;
 }
 
-inline constexpr Spender spender{
-    &sliding_window_acquire, &sliding_window_peek, frozen, slow, ask, most};
-inline constexpr Generator generator{StateKind::sliding_window, any, draw, impossible, &spender};
+constexpr Spender spender{&sliding_window_acquire, &sliding_window_peek, frozen, slow, ask, most};
+
+}  // namespace
+
+constinit const Generator generator{StateKind::sliding_window, any, draw, impossible, &spender};
 
 }  // namespace sluice::testing::detail::sliding_window

@@ -1,14 +1,18 @@
-// Claims about request ids: a charge under an id is answered again, not charged again. Threading:
-// one thread.
-#pragma once
+// Claims about request ids: a charge under an id is answered again, not charged again.
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <span>
 
-#include "src/testing/claims_plan.hpp"
+#include "src/testing/claims.hpp"
+#include "src/testing/subjects.hpp"
 
 namespace sluice::testing::detail {
+namespace {
 
 /// Requires that `again` equals the earlier answer.
-inline void require_same_answer(std::span<const Step> steps, const Answered& before,
-                                const Answered& again) {
+void require_same_answer(std::span<const Step> steps, const Answered& before,
+                         const Answered& again) {
   const auto about = [&](const std::string& what) {
     return describe(steps) + ", asked again under its id: " + what;
   };
@@ -29,7 +33,7 @@ inline void require_same_answer(std::span<const Step> steps, const Answered& bef
 
 /// An admitted plan is answered three times alike, a refused one is decided anew each time; the
 /// states change once.
-inline void ask_repeatedly(Context& context, Subjects& subjects, const RequestId& id) {
+void ask_repeatedly(Context& context, Subjects& subjects, const RequestId& id) {
   std::vector<Step> steps;
   std::vector<Subject*> chosen;
   for (Subject& subject : subjects) {
@@ -51,7 +55,47 @@ inline void ask_repeatedly(Context& context, Subjects& subjects, const RequestId
   }
 }
 
-inline void ids_charge_once(Context& context) {
+/// A refusal under an id is decided again at its hint.
+void refusals_are_forgotten(Context& context, const Generator& generator) {
+  const Time start = context.clock().now();
+  for (int i = 0; i < 50; ++i) {
+    context.clock().set(start);
+    Subject subject(context.fresh_tag(), "k", generator, generator.any(context.rng()));
+    Subject* const chosen[] = {&subject};
+    Step step = subject.draw(context.rng());
+    const Decision last = draw_refusal(context, subject, step);
+    if (last.allowed || last.retry_after >= id_kept_for) continue;
+    const Plan plan = Plan(step).idempotent(RequestId::draw(context.rng()));
+    verify({&step, 1}, chosen, ask(context.store(), plan));
+    context.clock().advance(last.retry_after);
+    const Answered retried = ask(context.store(), plan);
+    verify({&step, 1}, chosen, retried);
+    require(retried.decision.allowed, "a refusal is remembered under its id");
+  }
+  context.clock().set(start);
+}
+
+/// Until id_kept_for has passed, and not longer.
+void charges_are_forgotten(Context& context, const Generator& generator) {
+  const Time start = context.clock().now();
+  Subject subject(context.fresh_tag(), "k", generator, generator.spender->frozen(3));
+  Subject* const chosen[] = {&subject};
+  const RequestId id = RequestId::draw(context.rng());
+  const Step step = subject.acquire(1);
+  const Answered first = ask(context.store(), Plan(step).idempotent(id));
+  verify({&step, 1}, chosen, first);
+  context.clock().set(start + id_kept_for - Span{1});
+  require_same_answer({&step, 1}, first, ask(context.store(), Plan(step).idempotent(id)));
+  context.clock().set(start + id_kept_for + std::chrono::seconds{2});
+  const Answered anew = ask(context.store(), Plan(step).idempotent(id));
+  verify({&step, 1}, chosen, anew);
+  require(anew.decision.remaining == 1, "an id is remembered beyond its time");
+  context.clock().set(start);
+}
+
+}  // namespace
+
+void ids_charge_once(Context& context) {
   const std::size_t rounds = context.scaled(20);
   for (std::size_t round = 0; round < rounds; ++round) {
     Subjects subjects = make_subjects(context, 3, context.fresh_tag());
@@ -106,46 +150,8 @@ inline void ids_charge_once(Context& context) {
   });
 }
 
-/// A refusal under an id is decided again at its hint.
-inline void refusals_are_forgotten(Context& context, const Generator& generator) {
-  const Time start = context.clock().now();
-  for (int i = 0; i < 50; ++i) {
-    context.clock().set(start);
-    Subject subject(context.fresh_tag(), "k", generator, generator.any(context.rng()));
-    Subject* const chosen[] = {&subject};
-    Step step = subject.draw(context.rng());
-    const Decision last = draw_refusal(context, subject, step);
-    if (last.allowed || last.retry_after >= id_kept_for) continue;
-    const Plan plan = Plan(step).idempotent(RequestId::draw(context.rng()));
-    verify({&step, 1}, chosen, ask(context.store(), plan));
-    context.clock().advance(last.retry_after);
-    const Answered retried = ask(context.store(), plan);
-    verify({&step, 1}, chosen, retried);
-    require(retried.decision.allowed, "a refusal is remembered under its id");
-  }
-  context.clock().set(start);
-}
-
-/// Until id_kept_for has passed, and not longer.
-inline void charges_are_forgotten(Context& context, const Generator& generator) {
-  const Time start = context.clock().now();
-  Subject subject(context.fresh_tag(), "k", generator, generator.spender->frozen(3));
-  Subject* const chosen[] = {&subject};
-  const RequestId id = RequestId::draw(context.rng());
-  const Step step = subject.acquire(1);
-  const Answered first = ask(context.store(), Plan(step).idempotent(id));
-  verify({&step, 1}, chosen, first);
-  context.clock().set(start + id_kept_for - Span{1});
-  require_same_answer({&step, 1}, first, ask(context.store(), Plan(step).idempotent(id)));
-  context.clock().set(start + id_kept_for + std::chrono::seconds{2});
-  const Answered anew = ask(context.store(), Plan(step).idempotent(id));
-  verify({&step, 1}, chosen, anew);
-  require(anew.decision.remaining == 1, "an id is remembered beyond its time");
-  context.clock().set(start);
-}
-
 /// Refusals are not recorded.
-inline void ids_are_forgotten(Context& context) {
+void ids_are_forgotten(Context& context) {
   for_each_kind([&](const Generator& generator) { refusals_are_forgotten(context, generator); });
   for_each_spender([&](const Generator& generator, const Spender& /*spender*/) {
     for (int i = 0; i < 8; ++i) charges_are_forgotten(context, generator);

@@ -1,15 +1,51 @@
-// Claims about long random histories: every decision must equal the kernel's. Threading: one
-// thread.
-#pragma once
+// Claims about long random histories: every decision must equal the kernel's.
+#include <algorithm>
+#include <chrono>
+#include <utility>
 
-#include <deque>
-
-#include "src/testing/model.hpp"
+#include "src/testing/claims.hpp"
+#include "src/testing/subjects.hpp"
 
 namespace sluice::testing::detail {
+namespace {
+
+/// Executes a random plan over different subjects and verifies the answer.
+void plan_once(Context& context, Subjects& subjects, std::size_t most_steps) {
+  std::vector<Subject*> chosen;
+  for (Subject& subject : subjects) chosen.push_back(&subject);
+  for (std::size_t i = chosen.size(); i > 1; --i) {
+    std::swap(chosen[i - 1], chosen[context.rng().below(i)]);
+  }
+  chosen.resize(1 + context.rng().below(std::min(most_steps, chosen.size())));
+  std::vector<Step> steps;
+  for (Subject* subject : chosen) steps.push_back(subject->draw(context.rng()));
+  verify(steps, chosen, ask(context.store(), steps, !context.one_in(4)));
+}
+
+/// A random move of the clock, often to an edge of the rules.
+Span draw_move(Context& context, const Decision& last, const Operation& row,
+               const Arguments& args) {
+  const Span tick{1};
+  switch (context.rng().below(7)) {
+    case 0:
+      return Span{0};
+    case 1:
+      return tick;
+    case 2:
+      return last.retry_after - tick * context.between(0, 2);
+    case 3:
+      return last.reset_after + tick * context.between(-1, 1);
+    case 4:
+      return Span{row.ttl(args)} + tick * context.between(-1, 1);
+    default:
+      return Span{log_uniform(context.rng(), 40)};
+  }
+}
+
+}  // namespace
 
 /// Finds rows that no claim covers, and generators that make no valid calls.
-inline void every_row_has_a_generator(Context& context) {
+void every_row_has_a_generator(Context& context) {
   std::string missing;
   for (const Operation* row : operations()) {
     const Generator* generator = find_generator(row->kind);
@@ -31,60 +67,7 @@ inline void every_row_has_a_generator(Context& context) {
   require(missing.empty(), "no generator of requests for " + missing);
 }
 
-/// Bytes that are special to parsers, formatters and terminals.
-inline std::string hostile_bytes(Context& context) {
-  static constexpr std::array<std::string_view, 12> pieces{
-      "{", "}", "}:", "\r\n", "*1\r\n$4\r\nPING\r\n", "%00", "%", "#", "'\"", "\xff\xfe", ":", "a"};
-  std::string out;
-  const std::size_t count = 1 + context.rng().below(6);
-  for (std::size_t i = 0; i < count; ++i) {
-    if (context.one_in(3)) {
-      out += static_cast<char>(context.rng().below(256));
-    } else {
-      out += pieces[context.rng().below(pieces.size())];
-    }
-  }
-  if (context.one_in(10)) out.append(100 + context.rng().below(200), 'x');
-  return out;
-}
-
-using Subjects = std::deque<Subject>;  // never moves its elements
-
-/// `count` keys of random kinds and configurations; with one tag if `tag` is given.
-inline Subjects make_subjects(Context& context, std::size_t count, const std::string& tag = {}) {
-  Subjects subjects;
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto& generator = generators()[context.rng().below(generators().size())];
-    const std::string own_tag = tag.empty() ? context.fresh_tag() + hostile_bytes(context) : tag;
-    // The number keeps the names of one tag apart.
-    subjects.emplace_back(own_tag, std::to_string(i) + hostile_bytes(context), generator,
-                          generator.any(context.rng()));
-  }
-  return subjects;
-}
-
-inline void bind(Store& store, Subject& subject) {
-  subject.bound = true;
-  store.bind(subject.key(), subject.binding);
-}
-
-/// A key for claims by example: with a spender it has exactly `limit` units; other kinds are
-/// random.
-inline Configuration plain_configuration(Context& context, const Generator& generator, Word limit) {
-  return generator.spender != nullptr ? generator.spender->frozen(limit)
-                                      : generator.any(context.rng());
-}
-
-/// A call that changes the state of a fresh key, or may change it.
-inline Step plain_step(Context& context, Subject& subject) {
-  if (subject.generator->spender != nullptr) return subject.acquire(1);
-  for (;;) {
-    const Step step = subject.draw(context.rng());
-    if (step.operation->writes) return step;
-  }
-}
-
-inline void history_of_single_steps(Context& context) {
+void history_of_single_steps(Context& context) {
   const std::size_t rounds = context.scaled(100);
   for (std::size_t round = 0; round < rounds; ++round) {
     Subjects subjects = make_subjects(context, 8);
@@ -95,20 +78,7 @@ inline void history_of_single_steps(Context& context) {
   }
 }
 
-/// Executes a random plan over different subjects and verifies the answer.
-inline void plan_once(Context& context, Subjects& subjects, std::size_t most_steps) {
-  std::vector<Subject*> chosen;
-  for (Subject& subject : subjects) chosen.push_back(&subject);
-  for (std::size_t i = chosen.size(); i > 1; --i) {
-    std::swap(chosen[i - 1], chosen[context.rng().below(i)]);
-  }
-  chosen.resize(1 + context.rng().below(std::min(most_steps, chosen.size())));
-  std::vector<Step> steps;
-  for (Subject* subject : chosen) steps.push_back(subject->draw(context.rng()));
-  verify(steps, chosen, ask(context.store(), steps, !context.one_in(4)));
-}
-
-inline void history_of_plans(Context& context) {
+void history_of_plans(Context& context) {
   const std::size_t rounds = context.scaled(40);
   for (std::size_t round = 0; round < rounds; ++round) {
     const std::size_t keys = round % 4 == 0 ? Plan::max_steps : 4;
@@ -118,7 +88,7 @@ inline void history_of_plans(Context& context) {
 }
 
 /// Mixes bindings, plain keys and plans of both for one key.
-inline void history_of_bound_keys(Context& context) {
+void history_of_bound_keys(Context& context) {
   const std::size_t rounds = context.scaled(10);
   for (std::size_t round = 0; round < rounds; ++round) {
     Subjects subjects = make_subjects(context, 4, context.fresh_tag());
@@ -136,7 +106,7 @@ inline void history_of_bound_keys(Context& context) {
 }
 
 /// The times of decisions must advance with the store's clock, or stand still with a virtual one.
-inline void instants_are_the_clocks(Context& context) {
+void instants_are_the_clocks(Context& context) {
   const Generator& generator = *find_generator(StateKind::token_bucket);
   Subject subject(context.fresh_tag(), "k", generator, generator.spender->frozen(1));
   const Time first = step_once(context.store(), subject, subject.acquire(1)).at;
@@ -157,27 +127,7 @@ inline void instants_are_the_clocks(Context& context) {
   throw Mismatch{"the instants of decisions never move on"};
 }
 
-/// A random move of the clock, often to an edge of the rules.
-inline Span draw_move(Context& context, const Decision& last, const Operation& row,
-                      const Arguments& args) {
-  const Span tick{1};
-  switch (context.rng().below(7)) {
-    case 0:
-      return Span{0};
-    case 1:
-      return tick;
-    case 2:
-      return last.retry_after - tick * context.between(0, 2);
-    case 3:
-      return last.reset_after + tick * context.between(-1, 1);
-    case 4:
-      return Span{row.ttl(args)} + tick * context.between(-1, 1);
-    default:
-      return Span{log_uniform(context.rng(), 40)};
-  }
-}
-
-inline void history_of_moves(Context& context) {
+void history_of_moves(Context& context) {
   const std::size_t rounds = context.scaled(100);
   const Time start = context.clock().now();
   const Time end = to_time(word_limit);

@@ -1,16 +1,29 @@
 // Claims that move the clock of the store; they need ConformanceOptions::clock.
-// Threading: one thread.
-#pragma once
+#include <algorithm>
+#include <array>
+#include <chrono>
 
-#include "src/testing/claims_plan.hpp"
+#include "src/testing/claims.hpp"
+#include "src/testing/subjects.hpp"
 
 namespace sluice::testing::detail {
+namespace {
 
-inline void go(Context& context, Time time) { context.clock().set(time); }
+void go(Context& context, Time time) { context.clock().set(time); }
+
+/// A key in use, and how long its state counts.
+Word put_in_use(Context& context, Subject& subject) {
+  const Step step = subject.generator->spender != nullptr ? subject.acquire(subject.config.args[0])
+                                                          : plain_step(context, subject);
+  step_once(context.store(), subject, step);
+  return step.operation->ttl(step.args);
+}
+
+}  // namespace
 
 /// Without other requests, a refused request is refused 1 us before `at + retry_after` and admitted
 /// at it.
-inline void hints_are_exact(Context& context) {
+void hints_are_exact(Context& context) {
   const std::size_t rounds = context.scaled(std::max<std::size_t>(100, 500 / generators().size()));
   const Time start = context.clock().now();
   for_each_kind([&](const Generator& generator) {
@@ -35,7 +48,7 @@ inline void hints_are_exact(Context& context) {
 
 /// Moves forwards and backwards, within a quarter of the state's TTL, so that no store may have
 /// dropped it.
-inline void clock_set_back(Context& context) {
+void clock_set_back(Context& context) {
   const std::size_t rounds = context.scaled(60);
   const Time start = context.clock().now() + std::chrono::hours{1};
   const auto walk = [&](const Generator& generator, const Spender& spender) {
@@ -58,16 +71,8 @@ inline void clock_set_back(Context& context) {
   go(context, start);
 }
 
-/// A key in use, and how long its state counts.
-inline Word put_in_use(Context& context, Subject& subject) {
-  const Step step = subject.generator->spender != nullptr ? subject.acquire(subject.config.args[0])
-                                                          : plain_step(context, subject);
-  step_once(context.store(), subject, step);
-  return step.operation->ttl(step.args);
-}
-
 /// On either side of the time from which a state is equivalent to an absent one.
-inline void states_are_kept(Context& context) {
+void states_are_kept(Context& context) {
   const std::size_t rounds = context.scaled(std::max<std::size_t>(20, 100 / generators().size()));
   const Time start = context.clock().now();
   const auto live = [&](const Generator& generator) {

@@ -1,64 +1,22 @@
 // Claims about what plans, peeks and refusals may change, as small examples, so that a failure
-// names the violated rule. Threading: one thread.
-#pragma once
+// names the violated rule.
+#include <algorithm>
+#include <array>
+#include <utility>
 
-#include <functional>
-
-#include "src/testing/claims_history.hpp"
+#include "src/testing/claims.hpp"
 #include "src/testing/forms.hpp"
+#include "src/testing/subjects.hpp"
 
 namespace sluice::testing::detail {
-
-/// Runs `claim` for every kind.
-inline void for_each_kind(const std::function<void(const Generator&)>& claim) {
-  for (const Generator& generator : generators()) claim(generator);
-}
-
-/// Runs `claim` for every kind whose units are refilled with time.
-inline void for_each_spender(const std::function<void(const Generator&, const Spender&)>& claim) {
-  for (const Generator& generator : generators()) {
-    if (generator.spender != nullptr) claim(generator, *generator.spender);
-  }
-}
-
-/// Spends the subject's last unit by requests for one at a time, of which `limit` must be admitted.
-inline void exhaust(Context& context, Subject& subject, Word limit) {
-  const std::string of = std::string(subject.generator->spender->acquire->name) + ": ";
-  for (Word left = limit; left-- > 0;) {
-    const Decision d = step_once(context.store(), subject, subject.acquire(1));
-    require(d.allowed && d.remaining == left, of + "request " + std::to_string(limit - left) +
-                                                  " of " + std::to_string(limit) + ": " +
-                                                  describe(d));
-  }
-  const Decision d = step_once(context.store(), subject, subject.acquire(1));
-  require(!d.allowed && d.retry_after > Span{0}, of + "beyond the limit: " + describe(d));
-}
-
-/// Requires that the key is unused: all of its `limit` units are available, or else random calls
-/// are answered as on a fresh key.
-inline void require_untouched(Context& context, Subject& subject, Word limit) {
-  if (subject.generator->spender != nullptr) return exhaust(context, subject, limit);
-  for (int i = 0; i < 8; ++i) step_once(context.store(), subject, subject.draw(context.rng()));
-}
-
-/// Makes random requests until one is refused with a hint; returns its decision, or one that is
-/// allowed.
-inline Decision draw_refusal(Context& context, Subject& subject, Step& step) {
-  for (int i = 0; i < 64; ++i) {
-    step = subject.draw(context.rng());
-    const Answered answered = answer_once(context.store(), subject, step);
-    const Decision& d = answered.decision;
-    if (!answered.error && !d.allowed && d.retry_after > Span{0}) return d;
-  }
-  return {.allowed = true};
-}
+namespace {
 
 /// A key's parts, perhaps without a unit.
 using KeyParts = std::array<std::string, 3>;
 
 /// Parts under the tag `t` that incorrect joining, escaping or truncation makes equal. The long
 /// ones have `bytes` bytes.
-inline std::vector<KeyParts> similar_keys(const std::string& t, std::size_t bytes) {
+std::vector<KeyParts> similar_keys(const std::string& t, std::size_t bytes) {
   const std::string large(bytes, 'x');
   const std::string hashed(400, 'h');
   const std::string zero(1, '\0');
@@ -76,7 +34,17 @@ inline std::vector<KeyParts> similar_keys(const std::string& t, std::size_t byte
           {t + "a", "b", "1/min"}, {t + "a", "b1", "/s"},   {t + "a", "b1/s"}};
 }
 
-inline void similar_keys_are_apart(Context& context) {
+/// Replaces one request in `n` by one that can never be admitted; true if it did.
+bool spoil(Context& context, Subject& subject, Step& step, std::uint64_t n) {
+  Arguments args = subject.config.args;
+  if (!context.one_in(n) || !subject.generator->impossible(*step.operation, args, 0)) return false;
+  step.args = args;
+  return true;
+}
+
+}  // namespace
+
+void similar_keys_are_apart(Context& context) {
   const auto compare = [&](const Generator& generator, const Spender& spender, std::size_t bytes) {
     Subjects subjects;
     const std::string t = context.fresh_tag();
@@ -98,7 +66,7 @@ inline void similar_keys_are_apart(Context& context) {
   });
 }
 
-inline void peeks_change_nothing(Context& context) {
+void peeks_change_nothing(Context& context) {
   for_each_spender([&](const Generator& generator, const Spender& spender) {
     Subject subject(context.fresh_tag(), "k", generator, spender.frozen(5));
     for (Word left = 5; left > 0; --left) {
@@ -122,7 +90,7 @@ inline void peeks_change_nothing(Context& context) {
   }
 }
 
-inline void refusals_change_nothing(Context& context) {
+void refusals_change_nothing(Context& context) {
   for_each_spender([&](const Generator& generator, const Spender& spender) {
     Subject subject(context.fresh_tag(), "k", generator, spender.frozen(4));
     step_once(context.store(), subject, subject.acquire(3));
@@ -136,7 +104,7 @@ inline void refusals_change_nothing(Context& context) {
 }
 
 /// One step of the plan is refused, each in turn; the others are of every kind.
-inline void refused_plans_write_nothing(Context& context) {
+void refused_plans_write_nothing(Context& context) {
   for_each_spender([&](const Generator& generator, const Spender& spender) {
     const std::string tag = context.fresh_tag();
     Subjects subjects;
@@ -163,7 +131,7 @@ inline void refused_plans_write_nothing(Context& context) {
   });
 }
 
-inline void plans_name_their_step(Context& context) {
+void plans_name_their_step(Context& context) {
   for_each_spender([&](const Generator& generator, const Spender& spender) {
     const std::string tag = context.fresh_tag();
     Subject plenty(tag, "plenty", generator, spender.frozen(100));
@@ -184,19 +152,11 @@ inline void plans_name_their_step(Context& context) {
   });
 }
 
-/// Replaces one request in `n` by one that can never be admitted; true if it did.
-inline bool spoil(Context& context, Subject& subject, Step& step, std::uint64_t n) {
-  Arguments args = subject.config.args;
-  if (!context.one_in(n) || !subject.generator->impossible(*step.operation, args, 0)) return false;
-  step.args = args;
-  return true;
-}
-
-inline void every_form_answers_once(Context& context) {
+void every_form_answers_once(Context& context) {
   const std::size_t rounds = context.scaled(200);
   Subjects subjects = make_subjects(context, 8);
   for (std::size_t i = 0; i < rounds; ++i) {
-    const CallForm& form = call_forms[i % call_forms.size()];
+    const CallForm& form = call_forms()[i % call_forms().size()];
     Subject& subject = subjects[context.rng().below(subjects.size())];
     Step step = subject.draw(context.rng());
     const bool impossible = spoil(context, subject, step, 8);
@@ -211,7 +171,7 @@ inline void every_form_answers_once(Context& context) {
   }
 }
 
-inline void batches_answer_in_place(Context& context) {
+void batches_answer_in_place(Context& context) {
   const std::size_t rounds = std::max<std::size_t>(30, context.scaled(30));
   for (std::size_t round = 0; round < rounds; ++round) {
     Subjects subjects = make_subjects(context, 1 + context.rng().below(100));

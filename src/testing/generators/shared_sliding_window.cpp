@@ -1,19 +1,18 @@
 // Random requests for the shared sliding window's setting. Threading: pure functions.
-#pragma once
-
 #include <array>
 
 #include "sluice/rules/shared_sliding_window.hpp"
-#include "src/testing/generator.hpp"
+#include "src/testing/generators.hpp"
 
 namespace sluice::testing::detail::shared_sliding_window {
+namespace {
 
-inline Configuration any(Rng& rng) {
+Configuration any(Rng& rng) {
   Configuration config;
   config.args[0] = log_uniform(rng, 16);
   return config;
 }
-inline void draw(Rng& rng, const Operation& row, Arguments& args) {
+void draw(Rng& rng, const Operation& row, Arguments& args) {
   // Twelve days or more: an error has no time, so that no configuration may expire while the suite
   // runs on a store in real time.
   const Word keep_alive = rng.below(8) == 0 ? log_uniform(rng, 51) | Word{1} << 40
@@ -31,7 +30,7 @@ inline void draw(Rng& rng, const Operation& row, Arguments& args) {
     args = {log_uniform(rng, 16), keep_alive};
   }
 }
-inline bool impossible(const Operation& row, Arguments& args, std::size_t trial) {
+bool impossible(const Operation& row, Arguments& args, std::size_t trial) {
   struct Flaw {
     std::size_t place;
     Word value;
@@ -56,7 +55,9 @@ inline bool impossible(const Operation& row, Arguments& args, std::size_t trial)
   return true;
 }
 
-inline constexpr Generator generator{StateKind::shared_sliding_window, any, draw, impossible,
-                                     nullptr};
+}  // namespace
+
+constinit const Generator generator{StateKind::shared_sliding_window, any, draw, impossible,
+                                    nullptr};
 
 }  // namespace sluice::testing::detail::shared_sliding_window

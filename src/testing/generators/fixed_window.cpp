@@ -1,27 +1,24 @@
 // Random requests for fixed windows. Threading: pure functions.
-#pragma once
-
 #include <algorithm>
 #include <array>
 
 #include "sluice/rules/fixed_window.hpp"
 #include "sluice/virtual_clock.hpp"
-#include "src/testing/generator.hpp"
+#include "src/testing/generators.hpp"
 
 namespace sluice::testing::detail::fixed_window {
+namespace {
 
-inline constexpr std::size_t cost_at = 7;
+constexpr std::size_t cost_at = 7;
 
-inline Configuration even(Word limit, Word width, Word origin) {
-  return {{limit, width, origin}, {}};
-}
-inline Configuration between(Word limit, std::array<Word, FixedWindowRule::boundaries> b) {
+Configuration even(Word limit, Word width, Word origin) { return {{limit, width, origin}, {}}; }
+Configuration between(Word limit, std::array<Word, FixedWindowRule::boundaries> b) {
   std::ranges::sort(b);
   return {{limit, 0, b[0], b[1], b[2], b[3], b[4]}, {}};
 }
 
 /// The calendars begin before the present and extend beyond it, possibly with a boundary nearby.
-inline Configuration any(Rng& rng) {
+Configuration any(Rng& rng) {
   const Word limit = rng.below(8) == 0 ? FixedWindowRule::max_limit
                                        : log_uniform(rng, 1 + unsigned(rng.below(42)));
   if (rng.below(3) != 0) {
@@ -34,16 +31,16 @@ inline Configuration any(Rng& rng) {
                   word_limit - log_uniform(rng, 40), word_limit});
 }
 /// One window for all of time.
-inline Configuration frozen(Word limit) {
+Configuration frozen(Word limit) {
   return between(limit, {0, word_limit, word_limit, word_limit, word_limit});
 }
-inline Configuration slow(Rng& rng) {
+Configuration slow(Rng& rng) {
   const Word width = uniform(rng, 3'600'000'000, 3 * Word{3'600'000'000});
   return even(1 + Word(rng.below(20)), width, uniform(rng, 0, width - 1));
 }
-inline void ask(Arguments& args, Word units) { args[cost_at] = units; }
+void ask(Arguments& args, Word units) { args[cost_at] = units; }
 
-inline Word draw_cost(Rng& rng, Word limit) {
+Word draw_cost(Rng& rng, Word limit) {
   switch (rng.below(6)) {
     case 0:
       return 0;
@@ -56,7 +53,7 @@ inline Word draw_cost(Rng& rng, Word limit) {
   }
 }
 /// A window of the configuration, often the one that contains the start of test clocks.
-inline void draw_window(Rng& rng, const Arguments& config, Arguments& args) {
+void draw_window(Rng& rng, const Arguments& config, Arguments& args) {
   const Word start = to_word(VirtualClock::default_start);
   if (config[1] == 0) {
     const std::size_t i = 2 + rng.below(FixedWindowRule::boundaries - 1);
@@ -68,13 +65,13 @@ inline void draw_window(Rng& rng, const Arguments& config, Arguments& args) {
   }
 }
 /// About the length of a window, or any length.
-inline Word draw_block(Rng& rng, const Arguments& config) {
+Word draw_block(Rng& rng, const Arguments& config) {
   constexpr Word most = FixedWindowRule::max_block;
   const Word width = config[1] == 0 ? log_uniform(rng, 45) : config[1];
   const std::array<Word, 5> spans{0, 1, 1 + width / 3, log_uniform(rng, 44), most};
   return std::min(most, spans[rng.below(spans.size())]);
 }
-inline void draw(Rng& rng, const Operation& row, Arguments& args) {
+void draw(Rng& rng, const Operation& row, Arguments& args) {
   const Arguments config = args;
   const Word limit = config[0];
   if (&row == &fixed_window_reset) {
@@ -97,7 +94,7 @@ inline void draw(Rng& rng, const Operation& row, Arguments& args) {
                                   : 2 * units);
   }
 }
-inline bool impossible(const Operation& row, Arguments& args, std::size_t trial) {
+bool impossible(const Operation& row, Arguments& args, std::size_t trial) {
   if (trial >= 7) return false;
   const Word limit = args[0];
   if (&row == &fixed_window_reset) {
@@ -136,7 +133,7 @@ inline bool impossible(const Operation& row, Arguments& args, std::size_t trial)
   return true;
 }
 /// An interval overlaps one window more than fit into it, at most all.
-inline Wide most(const Configuration& config, Word us) {
+Wide most(const Configuration& config, Word us) {
   const Arguments& a = config.args;
   if (a[1] > 0) return Wide{a[0]} * (us / a[1] + 2);
   Wide windows = 0;
@@ -144,8 +141,10 @@ inline Wide most(const Configuration& config, Word us) {
   return windows * a[0];
 }
 
-inline constexpr Spender spender{
-    &fixed_window_acquire, &fixed_window_peek, frozen, slow, ask, most};
-inline constexpr Generator generator{StateKind::fixed_window, any, draw, impossible, &spender};
+constexpr Spender spender{&fixed_window_acquire, &fixed_window_peek, frozen, slow, ask, most};
+
+}  // namespace
+
+constinit const Generator generator{StateKind::fixed_window, any, draw, impossible, &spender};
 
 }  // namespace sluice::testing::detail::fixed_window

@@ -1,13 +1,17 @@
-// Claims about rules with output words, and with states of more than two words. Threading: one
-// thread.
-#pragma once
+// Claims about rules with output words, and with states of more than two words.
+#include <algorithm>
+#include <chrono>
+#include <future>
+#include <utility>
 
-#include "src/testing/claims_plan.hpp"
+#include "src/testing/claims.hpp"
+#include "src/testing/subjects.hpp"
 
 namespace sluice::testing::detail {
+namespace {
 
 /// Executes a plan with the callback that receives the whole outcome.
-inline Answered ask_by_outcome(Store& store, const Plan& plan) {
+Answered ask_by_outcome(Store& store, const Plan& plan) {
   std::promise<Answered> promise;
   const Time asked_at = store.clock().now();
   decide_then(store, plan, [&promise, asked_at](const Outcome& outcome) {
@@ -29,9 +33,11 @@ inline Answered ask_by_outcome(Store& store, const Plan& plan) {
   return promise.get_future().get();
 }
 
+}  // namespace
+
 /// Also for refusals, by both forms that return output words, alone and in plans, for each row that
 /// has any.
-inline void output_words_are_the_kernels(Context& context) {
+void output_words_are_the_kernels(Context& context) {
   const std::size_t rounds = context.scaled(10);
   const auto tell = [&](const Generator& generator, const Operation& row) {
     const std::string tag = context.fresh_tag();
@@ -60,7 +66,7 @@ inline void output_words_are_the_kernels(Context& context) {
 }
 
 /// Rules with a word or more for each admitted request, and many requests.
-inline void states_grow(Context& context) {
+void states_grow(Context& context) {
   const std::size_t calls = context.scaled(1500);
   for (const Generator& generator : generators()) {
     if (is_cell(generator.kind)) continue;

@@ -1,20 +1,19 @@
 // Random requests for the utilization shedder. Threading: pure functions.
-#pragma once
-
 #include <algorithm>
 #include <array>
 #include <utility>
 
 #include "sluice/rules/utilization.hpp"
-#include "src/testing/generator.hpp"
+#include "src/testing/generators.hpp"
 
 namespace sluice::testing::detail::utilization {
+namespace {
 
 using Rule = UtilizationRule;
 
 // A configuration contains arguments that the rows have at different indices: good, bad and the
 // number of tiers.
-inline Configuration any(Rng& rng) {
+Configuration any(Rng& rng) {
   Configuration config;
   const auto [good, bad] =
       std::minmax({uniform(rng, 1, Rule::one - 1), uniform(rng, 1, Rule::one - 1)});
@@ -45,7 +44,7 @@ inline Configuration any(Rng& rng) {
   return config;
 }
 
-inline Word share(Rng& rng) {
+Word share(Rng& rng) {
   switch (rng.below(6)) {
     case 0:
       return 0;
@@ -57,7 +56,7 @@ inline Word share(Rng& rng) {
   }
 }
 
-inline void draw(Rng& rng, const Operation& row, Arguments& args) {
+void draw(Rng& rng, const Operation& row, Arguments& args) {
   const Word tiers = args[7];
   if (row.id == utilization_sample.id) {
     args[7] = share(rng);
@@ -70,7 +69,7 @@ inline void draw(Rng& rng, const Operation& row, Arguments& args) {
   }
 }
 
-inline bool impossible(const Operation& row, Arguments& args, std::size_t trial) {
+bool impossible(const Operation& row, Arguments& args, std::size_t trial) {
   if (row.id == utilization_reset.id) {
     if (trial > 0) return false;
     args = {Rule::one + 1};
@@ -108,6 +107,8 @@ inline bool impossible(const Operation& row, Arguments& args, std::size_t trial)
   return true;
 }
 
-inline constexpr Generator generator{StateKind::utilization, any, draw, impossible, nullptr};
+}  // namespace
+
+constinit const Generator generator{StateKind::utilization, any, draw, impossible, nullptr};
 
 }  // namespace sluice::testing::detail::utilization

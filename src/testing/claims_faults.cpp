@@ -1,12 +1,15 @@
 // Claims about invalid requests: each fails with its own error, names its step, and changes
-// nothing. Threading: one thread.
-#pragma once
+// nothing.
+#include <array>
+#include <span>
+#include <utility>
 
-#include "src/testing/claims_plan.hpp"
+#include "src/testing/claims.hpp"
+#include "src/testing/subjects.hpp"
 
 namespace sluice::testing::detail {
 
-inline void duplicate_keys_are_errors(Context& context) {
+void duplicate_keys_are_errors(Context& context) {
   for_each_kind([&](const Generator& generator) {
     const std::string tag = context.fresh_tag();
     const Configuration config = plain_configuration(context, generator, 3);
@@ -24,7 +27,7 @@ inline void duplicate_keys_are_errors(Context& context) {
   });
 }
 
-inline void invalid_keys_are_errors(Context& context) {
+void invalid_keys_are_errors(Context& context) {
   for_each_kind([&](const Generator& generator) {
     const std::string tag = context.fresh_tag();
     const Configuration config = plain_configuration(context, generator, 2);
@@ -41,7 +44,7 @@ inline void invalid_keys_are_errors(Context& context) {
   });
 }
 
-inline void invalid_sizes_are_errors(Context& context) {
+void invalid_sizes_are_errors(Context& context) {
   require_error(context.store(), {}, Errc::invalid_plan, 0);
   for_each_kind([&](const Generator& generator) {
     const std::string tag = context.fresh_tag();
@@ -59,7 +62,7 @@ inline void invalid_sizes_are_errors(Context& context) {
   });
 }
 
-inline void impossible_requests_are_errors(Context& context) {
+void impossible_requests_are_errors(Context& context) {
   for (const Operation* row : operations()) {
     const Generator* generator = find_generator(row->kind);
     if (generator == nullptr) continue;
@@ -83,7 +86,7 @@ inline void impossible_requests_are_errors(Context& context) {
 
 /// A key belongs to the kind of rule that wrote it; operations of other kinds fail on it, alone and
 /// in a plan, and change nothing.
-inline void other_kinds_are_errors(Context& context) {
+void other_kinds_are_errors(Context& context) {
   for_each_spender([&](const Generator& owner, const Spender& spender) {
     for (const Generator& other : generators()) {
       if (other.kind == owner.kind) continue;

@@ -1,15 +1,14 @@
 // Random requests for gates. Threading: pure functions.
-#pragma once
-
 #include <algorithm>
 #include <array>
 
 #include "sluice/rules/gate.hpp"
-#include "src/testing/generator.hpp"
+#include "src/testing/generators.hpp"
 
 namespace sluice::testing::detail::gate {
+namespace {
 
-inline Configuration any(Rng& rng) {
+Configuration any(Rng& rng) {
   const Word cap = rng.below(8) == 0 ? GateRule::max_cap : log_uniform(rng, 44);
   const Word ramp = rng.below(4) == 0   ? 0
                     : rng.below(8) == 0 ? GateRule::max_ramp
@@ -17,7 +16,7 @@ inline Configuration any(Rng& rng) {
   const Word spacing = rng.below(4) == 0 ? ramp : uniform(rng, 0, ramp);
   return {{1, cap, ramp, rng.below(4) == 0 ? spacing / 8 : spacing}, {}};
 }
-inline void draw(Rng& rng, const Operation& row, Arguments& args) {
+void draw(Rng& rng, const Operation& row, Arguments& args) {
   if (&row == &gate_open) {
     args = {1};
   } else if (&row == &gate_close) {
@@ -26,7 +25,7 @@ inline void draw(Rng& rng, const Operation& row, Arguments& args) {
     args[4] = spans[rng.below(spans.size())];
   }
 }
-inline bool impossible(const Operation& row, Arguments& args, std::size_t trial) {
+bool impossible(const Operation& row, Arguments& args, std::size_t trial) {
   constexpr std::array<Word, 4> wrong{-1, INT64_MIN, word_limit + 1, INT64_MAX};
   if (trial >= 12) return false;
   if (&row == &gate_open) {
@@ -39,6 +38,8 @@ inline bool impossible(const Operation& row, Arguments& args, std::size_t trial)
   return true;
 }
 
-inline constexpr Generator generator{StateKind::gate, any, draw, impossible, nullptr};
+}  // namespace
+
+constinit const Generator generator{StateKind::gate, any, draw, impossible, nullptr};
 
 }  // namespace sluice::testing::detail::gate

@@ -1,13 +1,13 @@
 // Random requests for the shared token bucket. Threading: pure functions.
-#pragma once
-
 #include "sluice/rules/shared_token_bucket_reserve.hpp"
-#include "src/testing/generators/token_bucket.hpp"
+#include "sluice/virtual_clock.hpp"
+#include "src/testing/generators.hpp"
 
 namespace sluice::testing::detail::shared_token_bucket {
+namespace {
 
 /// The only common argument of all calls is keep_alive: mostly long enough for every quota.
-inline Configuration any(Rng& rng) {
+Configuration any(Rng& rng) {
   Configuration config;
   config.args[0] = log_uniform(rng, 52);
   config.args[3] = SharedTokenBucketRule::max_keep_alive;
@@ -15,7 +15,7 @@ inline Configuration any(Rng& rng) {
 }
 /// The output of a possible grant: often of the first quotas, and of a bucket that was never
 /// charged.
-inline void draw_return(Rng& rng, Arguments& args) {
+void draw_return(Rng& rng, Arguments& args) {
   const Word start = to_word(VirtualClock::default_start);
   args[3] = uniform(rng, 0, args[1]);
   args[4] = rng.below(2) == 0 ? 0 : log_uniform(rng, 40);
@@ -23,7 +23,7 @@ inline void draw_return(Rng& rng, Arguments& args) {
   args[6] = uniform(rng, 1, 3);
   args[7] = rng.below(2) == 0 ? 0 : start + log_uniform(rng, 34);
 }
-inline void draw(Rng& rng, const Operation& row, Arguments& args) {
+void draw(Rng& rng, const Operation& row, Arguments& args) {
   const Word keep_alive = SharedTokenBucketRule::max_keep_alive;
   if (row.id != shared_token_bucket_configure.id) {
     const Word amount = rng.below(3) == 0 ? 0 : log_uniform(rng, rng.below(2) == 0 ? 6 : 30);
@@ -47,7 +47,7 @@ inline void draw(Rng& rng, const Operation& row, Arguments& args) {
     return;
   }
 }
-inline bool impossible(const Operation& row, Arguments& args, std::size_t trial) {
+bool impossible(const Operation& row, Arguments& args, std::size_t trial) {
   const Word keep_alive = SharedTokenBucketRule::max_keep_alive;
   if (row.id == shared_token_bucket_configure.id) {
     args = {10, 1, 100'000, keep_alive, 0, 0};
@@ -71,7 +71,8 @@ inline bool impossible(const Operation& row, Arguments& args, std::size_t trial)
   return true;
 }
 
-inline constexpr Generator generator{StateKind::shared_token_bucket, any, draw, impossible,
-                                     nullptr};
+}  // namespace
+
+constinit const Generator generator{StateKind::shared_token_bucket, any, draw, impossible, nullptr};
 
 }  // namespace sluice::testing::detail::shared_token_bucket

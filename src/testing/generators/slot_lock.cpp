@@ -1,20 +1,19 @@
 // Random requests for slot locks. Threading: pure functions.
-#pragma once
-
 #include <algorithm>
 #include <array>
 
 #include "sluice/rules/slot_lock.hpp"
 #include "sluice/virtual_clock.hpp"
-#include "src/testing/generator.hpp"
+#include "src/testing/generators.hpp"
 
 namespace sluice::testing::detail::slot_lock {
+namespace {
 
-inline Configuration any(Rng& rng) {
+Configuration any(Rng& rng) {
   if (rng.below(8) == 0) return {{1, SlotLockRule::max_interval}, {}};
   return {{1, log_uniform(rng, rng.below(2) == 0 ? 25 : 44)}, {}};
 }
-inline void draw(Rng& rng, const Operation& row, Arguments& args) {
+void draw(Rng& rng, const Operation& row, Arguments& args) {
   const Word interval = args[1];
   if (&row == &slot_lock_reset) {
     args = {1};
@@ -32,7 +31,7 @@ inline void draw(Rng& rng, const Operation& row, Arguments& args) {
     args[2] = std::min(SlotLockRule::max_horizon, waits[rng.below(waits.size())]);
   }
 }
-inline bool impossible(const Operation& row, Arguments& args, std::size_t trial) {
+bool impossible(const Operation& row, Arguments& args, std::size_t trial) {
   if (trial >= 8) return false;
   constexpr std::array<Word, 4> wrong{-1, INT64_MIN, word_limit + 1, INT64_MAX};
   if (&row == &slot_lock_reset) {
@@ -44,6 +43,8 @@ inline bool impossible(const Operation& row, Arguments& args, std::size_t trial)
   return true;
 }
 
-inline constexpr Generator generator{StateKind::slot_lock, any, draw, impossible, nullptr};
+}  // namespace
+
+constinit const Generator generator{StateKind::slot_lock, any, draw, impossible, nullptr};
 
 }  // namespace sluice::testing::detail::slot_lock

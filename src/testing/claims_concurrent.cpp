@@ -1,14 +1,18 @@
 // Claims about concurrent callers. On a real store time passes meanwhile, so that the bounds
 // include what is refilled between the first and the last decision. Threading: starts
 // ConformanceOptions::threads callers, and joins them.
-#pragma once
-
+#include <algorithm>
+#include <array>
+#include <atomic>
 #include <mutex>
 #include <thread>
+#include <utility>
 
-#include "src/testing/claims_plan.hpp"
+#include "src/testing/claims.hpp"
+#include "src/testing/subjects.hpp"
 
 namespace sluice::testing::detail {
+namespace {
 
 /// The sum of the answers of several callers.
 struct Tally {
@@ -61,7 +65,7 @@ Tally run_callers(Context& context, Caller caller) {
 
 /// All callers use one key, half of the calls through its binding, if it has one. `least`: the
 /// least number of calls that must be admitted.
-inline void share_one_key(Context& context, Subject& subject, std::size_t calls, Wide least) {
+void share_one_key(Context& context, Subject& subject, std::size_t calls, Wide least) {
   const Tally tally = run_callers(context, [&](Rng& rng, Tally& own) {
     for (std::size_t i = 0; i < calls; ++i) {
       Step step = subject.acquire(1);
@@ -80,30 +84,12 @@ inline void share_one_key(Context& context, Subject& subject, std::size_t calls,
           what + "only " + number(tally.admitted) + " admitted, " + number(least) + " were there");
 }
 
-inline void concurrent_callers_share(Context& context) {
-  for_each_spender([&](const Generator& generator, const Spender& spender) {
-    const std::size_t calls = context.scaled(500);
-    const Wide asked = static_cast<Wide>(calls) * context.threads();
-    for (int round = 0; round < 4; ++round) {
-      const Word limit = round % 2 == 0 ? 1 + Word(context.rng().below(3)) : 600;
-      Subject subject(context.fresh_tag(), "k", generator, spender.frozen(limit));
-      if (round >= 2) bind(context.store(), subject);
-      share_one_key(context, subject, calls, std::min<Wide>(asked, limit));
-    }
-    for (int round = 0; round < 4; ++round) {
-      Subject subject(context.fresh_tag(), "k", generator, generator.any(context.rng()));
-      if (round >= 2) bind(context.store(), subject);
-      share_one_key(context, subject, calls, 1);
-    }
-  });
-}
-
-inline std::string units(Wide count) { return std::to_string(static_cast<Word>(count)); }
+std::string units(Wide count) { return std::to_string(static_cast<Word>(count)); }
 
 /// Plans over a plentiful key and a scarce one of another kind, in both orders. The units missing
 /// from the plentiful key at the end must be those of the admitted plans: this detects a refused
 /// plan that took something, or an admitted one that did not.
-inline void share_plans(Context& context, const Generator& of_plenty, const Generator& of_scarce) {
+void share_plans(Context& context, const Generator& of_plenty, const Generator& of_scarce) {
   const std::string tag = context.fresh_tag();
   const std::size_t calls = context.scaled(200);
   Subject plenty(tag, "plenty", of_plenty, of_plenty.spender->frozen(2000));
@@ -133,8 +119,28 @@ inline void share_plans(Context& context, const Generator& of_plenty, const Gene
                                              units(2000 - left) + " units left the shared key");
 }
 
+}  // namespace
+
+void concurrent_callers_share(Context& context) {
+  for_each_spender([&](const Generator& generator, const Spender& spender) {
+    const std::size_t calls = context.scaled(500);
+    const Wide asked = static_cast<Wide>(calls) * context.threads();
+    for (int round = 0; round < 4; ++round) {
+      const Word limit = round % 2 == 0 ? 1 + Word(context.rng().below(3)) : 600;
+      Subject subject(context.fresh_tag(), "k", generator, spender.frozen(limit));
+      if (round >= 2) bind(context.store(), subject);
+      share_one_key(context, subject, calls, std::min<Wide>(asked, limit));
+    }
+    for (int round = 0; round < 4; ++round) {
+      Subject subject(context.fresh_tag(), "k", generator, generator.any(context.rng()));
+      if (round >= 2) bind(context.store(), subject);
+      share_one_key(context, subject, calls, 1);
+    }
+  });
+}
+
 /// Each kind with itself and with the next kind.
-inline void concurrent_plans_are_atomic(Context& context) {
+void concurrent_plans_are_atomic(Context& context) {
   std::vector<const Generator*> spenders;
   for_each_spender([&](const Generator& g, const Spender& /*s*/) { spenders.push_back(&g); });
   for (std::size_t i = 0; i < spenders.size(); ++i) {
@@ -146,7 +152,7 @@ inline void concurrent_plans_are_atomic(Context& context) {
 }
 
 /// Every caller has its own keys, of every kind, and is answered as if it were alone.
-inline void concurrent_callers_are_apart(Context& context) {
+void concurrent_callers_are_apart(Context& context) {
   const std::size_t calls = context.scaled(400);
   std::atomic<unsigned> serial{0};
   const std::string tag = context.fresh_tag();

@@ -1,34 +1,33 @@
 // Random requests for the wait line: few clients, so that they repeat, and arrivals that are close
 // together. Threading: pure functions.
-#pragma once
-
 #include <algorithm>
 #include <array>
 
 #include "sluice/rules/wait_line.hpp"
-#include "src/testing/generator.hpp"
+#include "src/testing/generators.hpp"
 
 namespace sluice::testing::detail::wait_line {
+namespace {
 
 using Rule = WaitLineRule;
 
 /// A configuration's arguments are those of turn: limit, client, arrival, ttl, next.
-inline Configuration any(Rng& rng) {
+Configuration any(Rng& rng) {
   return {{rng.below(4) == 0 ? word_limit : uniform(rng, 0, 100), 1, 1,
            std::clamp(log_uniform(rng, 30), Rule::min_ttl, Rule::max_ttl)},
           {}};
 }
 
-inline Word draw_client(Rng& rng) {
+Word draw_client(Rng& rng) {
   if (rng.below(16) == 0) return word_limit;
   return rng.below(4) == 0 ? uniform(rng, 1, 400) : uniform(rng, 1, 6);
 }
-inline Word draw_arrival(Rng& rng) {
+Word draw_arrival(Rng& rng) {
   if (rng.below(16) == 0) return word_limit;
   return rng.below(4) == 0 ? log_uniform(rng, 52) : uniform(rng, 1, 8);
 }
 
-inline void draw(Rng& rng, const Operation& row, Arguments& args) {
+void draw(Rng& rng, const Operation& row, Arguments& args) {
   const Word ttl = rng.below(4) == 0 ? Rule::max_ttl : args[3];
   args[1] = draw_client(rng);
   args[2] = draw_arrival(rng);
@@ -44,7 +43,7 @@ struct Fault {
   Word value;
 };
 
-inline bool impossible(const Operation& row, Arguments& args, std::size_t trial) {
+bool impossible(const Operation& row, Arguments& args, std::size_t trial) {
   constexpr std::array<Fault, 18> faults{{{0, -1},
                                           {0, word_limit + 1},
                                           {0, INT64_MIN},
@@ -76,6 +75,8 @@ inline bool impossible(const Operation& row, Arguments& args, std::size_t trial)
   return true;
 }
 
-inline constexpr Generator generator{StateKind::wait_line, any, draw, impossible, nullptr};
+}  // namespace
+
+constinit const Generator generator{StateKind::wait_line, any, draw, impossible, nullptr};
 
 }  // namespace sluice::testing::detail::wait_line
