@@ -114,8 +114,10 @@ BEGIN {
   while ((command | getline header) > 0) {
     scope = ""
     while ((getline line < header) > 0) {
-      if (line ~ /^namespace /) scope = line
-      else if (line ~ /^\}  \/\/ namespace detail/) scope = "namespace sluice {"
+      if (line ~ /^namespace /) {
+        scope = line
+        if (line !~ /^namespace detail/) outer = line
+      } else if (line ~ /^\}  \/\/ namespace detail/) scope = outer
       else if (scope == "namespace sluice {" && line ~ /^(class|struct|enum class) [^;]*$/) {
         sub(/^(class|struct|enum class) (\[\[nodiscard\]\] )?/, "", line)
         sub(/[^A-Za-z].*/, "", line)

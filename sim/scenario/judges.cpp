@@ -10,6 +10,7 @@
 
 #include "sim/scenario/effects.hpp"
 #include "sluice/testing/invariants.hpp"
+#include "sluice/testing/text.hpp"
 
 namespace sluice::sim::scenario {
 namespace {
@@ -38,7 +39,7 @@ struct Excess {
 /// microseconds, rounded up, so that an interval may be one longer than it seems. All numbers are
 /// multiplied by the period, so that they are exact.
 Excess rate_excess(const testing::History& grants, const testing::RateBound& bound) {
-  using testing::detail::Exact;
+  __extension__ using Exact = __int128;
   const Word period = bound.period.count();
   Exact level = 0;
   Exact most = 0;

@@ -3,6 +3,7 @@
 
 #include "sim/scenario/judges.hpp"
 #include "sluice/testing/invariants.hpp"
+#include "sluice/testing/text.hpp"
 
 namespace sluice::sim::scenario {
 namespace {

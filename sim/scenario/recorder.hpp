@@ -15,7 +15,7 @@
 #include "sluice/sim/histogram.hpp"
 #include "sluice/sim/run.hpp"
 #include "sluice/sim/scenario.hpp"
-#include "sluice/testing/history.hpp"
+#include "sluice/testing/invariants.hpp"
 
 namespace sluice::sim::scenario {
 

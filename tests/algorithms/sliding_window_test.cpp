@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "sluice/sluice.hpp"
-#include "sluice/testing/detail/model.hpp"
+#include "src/testing/model.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/seed.hpp"
 #include "tests/support/stores.hpp"

@@ -12,7 +12,7 @@
 
 #include "sluice/limiters/concurrency_limiter.hpp"
 #include "sluice/memory_store.hpp"
-#include "sluice/testing/idle.hpp"
+#include "sluice/testing/fixture.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/far_client.hpp"
 #include "tests/support/seed.hpp"

@@ -2,6 +2,8 @@
 // by the claim that the defect breaks. Threading: the suite's.
 #include <stdexcept>
 
+#include "src/testing/claims.hpp"
+#include "src/testing/generators.hpp"
 #include "tests/conformance/broken_store.hpp"
 #include "tests/conformance/check.hpp"
 
@@ -93,7 +95,7 @@ sluice::testing::Report check(Defect defect) {
 
 /// The promise that the defect breaks, checked alone.
 const sluice::testing::detail::Check& claim_of(const Planted& plant) {
-  for (const auto& claim : sluice::testing::detail::checks) {
+  for (const auto& claim : sluice::testing::detail::checks()) {
     if (claim.name == plant.broken_claim) return claim;
   }
   throw std::logic_error("the suite has no claim \"" + std::string(plant.broken_claim) + '"');

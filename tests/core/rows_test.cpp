@@ -10,8 +10,8 @@
 #include "sluice/rules/fixed_window.hpp"
 #include "sluice/rules/sliding_window.hpp"
 #include "sluice/rules/sliding_window_counter.hpp"
-#include "sluice/testing/detail/model.hpp"
 #include "sluice/virtual_clock.hpp"
+#include "src/testing/model.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/seed.hpp"
 

@@ -6,8 +6,8 @@
 
 #include "sluice/http.hpp"
 #include "sluice/sluice.hpp"
-#include "sluice/testing/fault_script.hpp"
-#include "sluice/testing/trace_text.hpp"
+#include "sluice/testing/faulty_store.hpp"
+#include "sluice/testing/trace.hpp"
 #include "tests/catch.hpp"
 
 using namespace sluice;

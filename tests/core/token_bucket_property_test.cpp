@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "sluice/rules/token_bucket.hpp"
-#include "sluice/testing/detail/generators.hpp"
+#include "src/testing/generators.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/seed.hpp"
 

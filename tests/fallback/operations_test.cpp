@@ -3,10 +3,12 @@
 #include <map>
 #include <string_view>
 
+#include "sluice/rules/fixed_window.hpp"
+#include "sluice/rules/leases.hpp"
 #include "sluice/rules/sliding_window.hpp"
 #include "sluice/rules/slot_lock.hpp"
 #include "sluice/rules/token_bucket_reserve.hpp"
-#include "sluice/testing/detail/generators.hpp"
+#include "src/testing/generators.hpp"
 #include "tests/fallback/rig.hpp"
 #include "tests/support/seed.hpp"
 

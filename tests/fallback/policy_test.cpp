@@ -10,6 +10,7 @@
 #include "sluice/limiters/sliding_window_counter.hpp"
 #include "sluice/limiters/slot_lock.hpp"
 #include "sluice/limiters/token_bucket.hpp"
+#include "src/testing/error_names.hpp"
 #include "tests/fallback/rig.hpp"
 #include "tests/testing/slow_store.hpp"
 
@@ -105,7 +106,7 @@ TEST_CASE("each failure is answered by the policy, also before the trip", "[fall
 }
 
 TEST_CASE("an error about the request is passed on, and trips nothing", "[fallback]") {
-  for (const auto& named : testing::detail::error_names) {
+  for (const auto& named : testing::detail::error_names()) {
     CAPTURE(named.name);
     Rig rig(FailurePolicy::open());
     const std::error_code told = named.code;

@@ -12,7 +12,7 @@
 #include "sluice/leased_store.hpp"
 #include "sluice/limiters/token_bucket.hpp"
 #include "sluice/sim/remote_store.hpp"
-#include "sluice/testing/history.hpp"
+#include "sluice/testing/invariants.hpp"
 #include "sluice/virtual_store.hpp"
 
 namespace sluice::test {

@@ -12,7 +12,7 @@
 
 #include "sluice/leased_store.hpp"
 #include "sluice/quota.hpp"
-#include "sluice/testing/history.hpp"
+#include "sluice/testing/invariants.hpp"
 
 namespace sluice::test {
 

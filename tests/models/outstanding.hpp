@@ -6,7 +6,7 @@
 #include <functional>
 #include <vector>
 
-#include "sluice/testing/detail/generator.hpp"
+#include "src/testing/generators.hpp"
 #include "tests/catch.hpp"
 
 namespace sluice::test {

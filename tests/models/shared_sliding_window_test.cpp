@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "sluice/rules/sliding_window.hpp"
+#include "src/testing/grants.hpp"
 #include "tests/models/driver.hpp"
 
 using namespace sluice;
@@ -184,8 +185,8 @@ class SharedWindowModel final : public Model {
       }
     }
     for (const WindowFrom& rate : in_force) {
-      const Word admitted = testing::detail::most_within<WindowFrom>(
-          rates_, to_time(all.decided), to_time(all.time), rate.length);
+      const Word admitted = testing::detail::most_within(rates_, to_time(all.decided),
+                                                         to_time(all.time), rate.length);
       if (length <= rate.length.count() && sum > admitted) fail("more than a rate in force admits");
     }
   }

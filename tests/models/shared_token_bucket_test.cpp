@@ -6,7 +6,8 @@
 
 #include <algorithm>
 
-#include "sluice/testing/detail/generators.hpp"
+#include "sluice/rules/shared_token_bucket_reserve.hpp"
+#include "src/testing/generators.hpp"
 #include "tests/models/driver.hpp"
 #include "tests/models/outstanding.hpp"
 

@@ -6,8 +6,9 @@
 
 #include <algorithm>
 
-#include "sluice/testing/detail/generators.hpp"
+#include "sluice/rules/token_bucket_reserve.hpp"
 #include "src/rules/token_bucket_ahead.hpp"
+#include "src/testing/generators.hpp"
 #include "tests/models/driver.hpp"
 #include "tests/models/outstanding.hpp"
 

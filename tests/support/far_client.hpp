@@ -9,8 +9,8 @@
 
 #include "sluice/decide.hpp"
 #include "sluice/extend/store_wrapper.hpp"
-#include "sluice/testing/detail/late_answers.hpp"
 #include "sluice/virtual_clock.hpp"
+#include "src/testing/late_answers.hpp"
 
 namespace sluice::test {
 

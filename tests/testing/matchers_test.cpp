@@ -8,6 +8,7 @@
 #include "sluice/testing/catch2.hpp"
 #include "sluice/testing/faulty_store.hpp"
 #include "sluice/testing/recording_store.hpp"
+#include "src/testing/trace_events.hpp"
 #include "tests/catch.hpp"
 
 using namespace sluice;

@@ -3,9 +3,9 @@
 
 #include <string>
 
-#include "sluice/testing/detail/generators.hpp"
 #include "sluice/testing/trace.hpp"
 #include "sluice/virtual_store.hpp"
+#include "src/testing/generators.hpp"
 #include "tests/support/seed.hpp"
 
 namespace sluice::test {

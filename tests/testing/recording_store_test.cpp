@@ -8,7 +8,7 @@
 #include "sluice/memory_store.hpp"
 #include "sluice/sluice.hpp"
 #include "sluice/testing/conformance.hpp"
-#include "sluice/testing/trace_text.hpp"
+#include "sluice/testing/trace.hpp"
 #include "sluice/virtual_store.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/seed.hpp"

@@ -5,6 +5,7 @@
 
 #include "sluice/clock.hpp"
 #include "sluice/virtual_store.hpp"
+#include "src/testing/error_names.hpp"
 #include "tests/catch.hpp"
 
 using namespace sluice;

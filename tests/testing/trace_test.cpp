@@ -3,7 +3,7 @@
 
 #include "sluice/sluice.hpp"
 #include "sluice/testing/recording_store.hpp"
-#include "sluice/testing/trace_text.hpp"
+#include "sluice/testing/trace.hpp"
 #include "sluice/virtual_store.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/seed.hpp"

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "sluice/rules/sliding_window.hpp"
 #include "sluice/rules/token_bucket.hpp"
 #include "tests/twin/wire.hpp"
 

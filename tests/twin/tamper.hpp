@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "sluice/testing/detail/generators.hpp"
+#include "src/testing/generators.hpp"
 #include "tests/support/seed.hpp"
 
 namespace sluice::test {

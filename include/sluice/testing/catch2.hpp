@@ -15,8 +15,9 @@
 
 #include <string>
 
+#include "sluice/testing/fixture.hpp"
 #include "sluice/testing/matchers.hpp"
-#include "sluice/testing/moments.hpp"
+#include "sluice/testing/text.hpp"
 
 namespace Catch {
 

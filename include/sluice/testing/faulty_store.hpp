@@ -1,21 +1,92 @@
-// FaultyStore: injects faults into the calls to another store.
+// FaultyStore: injects faults into the calls to another store. FaultScript: the faults of
+// successive calls, as values or as text.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <stdexcept>
-#include <string>
-#include <utility>
+#include <string_view>
+#include <system_error>
+#include <vector>
 
 #include "sluice/detail/in_flight.hpp"
+#include "sluice/detail/text_arg.hpp"
+#include "sluice/error.hpp"
 #include "sluice/extend/store_wrapper.hpp"
 #include "sluice/rng.hpp"
-#include "sluice/testing/detail/late_answers.hpp"
-#include "sluice/testing/fault_script.hpp"
+#include "sluice/time.hpp"
 
 namespace sluice::testing {
+
+namespace detail {
+class LateAnswers;
+}  // namespace detail
+
+/// The fault of one call.
+struct Fault {
+  std::error_code error{};  ///< the caller's error; none: the true answer
+  bool executed = true;     ///< whether the inner store executes the call
+  Span delay{0};            ///< the delay of the answer, by the store's clock
+
+  /// No fault.
+  [[nodiscard]] static Fault none() noexcept { return {}; }
+  /// The call fails with `error`, and is not executed.
+  [[nodiscard]] static Fault not_executed(std::error_code error = Errc::timed_out) noexcept {
+    return {error, false, Span{0}};
+  }
+  /// The call is executed, and its answer is lost.
+  [[nodiscard]] static Fault answer_lost(std::error_code error = Errc::unknown) noexcept {
+    return {error, true, Span{0}};
+  }
+  /// The request is lost: the call is not executed, and the caller cannot know.
+  [[nodiscard]] static Fault request_lost() noexcept { return {Errc::unknown, false, Span{0}}; }
+  /// The same fault with the answer `span` later.
+  [[nodiscard]] Fault late(Span span) const noexcept {
+    Fault fault = *this;
+    fault.delay = span;
+    return fault;
+  }
+
+  [[nodiscard]] bool is_fault() const noexcept { return error || delay > Span{0}; }
+  friend bool operator==(const Fault&, const Fault&) = default;
+};
+
+/// A list of faults for successive calls:
+///
+///     FaultScript script("ok ok timeout unknown ok*3 delay(50ms)");
+///
+/// The words are `ok`; the name of an Errc, such as `not_connected`: the call is not executed,
+/// except after `unknown`, `server_error` and `protocol_error`, where it is executed and the answer
+/// is lost; `timeout` for `timed_out`; `dropped`: Errc::unknown, and the request never arrived;
+/// `delay(50ms)`: the true answer 50 ms late; `delay(50ms,unknown)`: another answer that late. `*3`
+/// repeats a word three times, `*` for ever. After the last word there are no faults. A plain
+/// value.
+class FaultScript {
+ public:
+  /// An empty script: no faults.
+  FaultScript() = default;
+  /// Parses a script. Throws std::invalid_argument with the column and the reason.
+  explicit FaultScript(sluice::detail::TextArg given);
+
+  /// The fault of the next call.
+  Fault next() noexcept;
+
+  /// True if no faults are left.
+  [[nodiscard]] bool is_over() const noexcept { return place_ == parts_.size(); }
+
+ private:
+  struct Part {
+    Fault fault;
+    std::uint64_t times;
+  };
+
+  void add(std::string_view word);
+
+  std::vector<Part> parts_;
+  std::size_t place_ = 0;
+  std::uint64_t done_ = 0;  // calls of parts_[place_]
+};
 
 /// The calls through a FaultyStore since it was made or reset().
 struct FaultCounts {
@@ -44,85 +115,37 @@ struct FaultCounts {
 /// Thread-safe. REQUIRES: the inner store and its clock outlive it.
 class FaultyStore final : public StoreWrapper {
  public:
-  explicit FaultyStore(Store& inner) : StoreWrapper(inner), late_(inner.clock()) {}
-  ~FaultyStore() override { end(); }
+  explicit FaultyStore(Store& inner);
+  ~FaultyStore() override;
 
   /// Affects every call, until heal().
-  void fail_all(const Fault& fault) {
-    const std::lock_guard lock(mutex_);
-    outage_ = fault;
-  }
+  void fail_all(const Fault& fault);
   /// Affects the next calls, one after the other. Replaces an earlier script.
-  void play(FaultScript script) {
-    const std::lock_guard lock(mutex_);
-    script_ = std::move(script);
-  }
+  void play(FaultScript script);
   /// Affects the `n`-th call from now, once: 1 is the next. Throws std::invalid_argument if n is 0.
-  void fail_call(std::uint64_t n, const Fault& fault) {
-    const std::lock_guard lock(mutex_);
-    once_ = counted("fail_call", n, fault);
-  }
+  void fail_call(std::uint64_t n, const Fault& fault);
   /// Affects every `n`-th call from now. Throws std::invalid_argument if n is 0.
-  void fail_every(std::uint64_t n, const Fault& fault) {
-    const std::lock_guard lock(mutex_);
-    every_ = counted("fail_every", n, fault);
-  }
+  void fail_every(std::uint64_t n, const Fault& fault);
   /// Affects each call with this probability, by draws from `rng`. Throws std::invalid_argument if
   /// it is not in [0, 1]. REQUIRES: the generator lives until heal() and has no other user.
-  void fail_some(double probability, const Fault& fault, Rng& rng) {
-    if (!(probability >= 0 && probability <= 1)) {
-      throw std::invalid_argument("fail_some: a probability lies in [0, 1], got " +
-                                  std::to_string(probability));
-    }
-    const std::lock_guard lock(mutex_);
-    some_ = {probability, fault, &rng};
-  }
-
+  void fail_some(double probability, const Fault& fault, Rng& rng);
   /// Drops all wake-ups of Store::notify(), until heal().
-  void lose_wake_ups() {
-    const std::lock_guard lock(mutex_);
-    no_wake_ups_ = true;
-  }
+  void lose_wake_ups();
 
   /// Ends all faults; the counts stay. Late answers stay late.
-  void heal() {
-    const std::lock_guard lock(mutex_);
-    forget();
-  }
+  void heal();
   /// heal(), and resets the counts.
-  void reset() {
-    const std::lock_guard lock(mutex_);
-    forget();
-    counts_ = {};
-  }
+  void reset();
 
-  [[nodiscard]] FaultCounts counts() const {
-    const std::lock_guard lock(mutex_);
-    return counts_;
-  }
+  [[nodiscard]] FaultCounts counts() const;
   /// The number of answers that are delayed now.
-  [[nodiscard]] std::size_t held_back() const { return late_.size(); }
+  [[nodiscard]] std::size_t held_back() const;
 
-  void execute(const Plan& plan, Completion done) noexcept override {
-    const Fault fault = next();
-    if (!fault.is_fault()) return inner().execute(plan, std::move(done));
-    if (!fault.executed) return answer(fault, std::move(done), {fault.error, {}, {}, {}});
-    std::unique_ptr<sluice::detail::PassedCall> call;
-    try {
-      call = std::make_unique<Call>(*this, fault);
-      call->done = std::move(done);
-      inner().execute(plan, in_flight_.pass(call));
-    } catch (const std::bad_alloc&) {
-      Completion& left = call ? call->done : done;
-      left.fail(Errc::queue_full);
-    }
-  }
-
-  void notify(const Key& key) noexcept override {
-    if (!loses_wake_ups()) StoreWrapper::notify(key);
-  }
+  void execute(const Plan& plan, Completion done) noexcept override;
+  void notify(const Key& key) noexcept override;
 
  private:
+  class Call;
   struct Counted {
     std::uint64_t n = 0;  // 0: none
     std::uint64_t calls = 0;
@@ -135,71 +158,12 @@ class FaultyStore final : public StoreWrapper {
     Fault fault{};
     Rng* rng = nullptr;
 
-    bool is_next() const {
-      constexpr std::uint64_t steps = std::uint64_t{1} << 53;  // exact in a double
-      return rng != nullptr &&
-             static_cast<double>(rng->next() >> 11) < probability * static_cast<double>(steps);
-    }
+    [[nodiscard]] bool is_next() const;
   };
 
-  class Call final : public sluice::detail::PassedCall {
-   public:
-    Call(FaultyStore& store, const Fault& fault) : store_(store), fault_(fault) {}
-    void answered(const Outcome& outcome) noexcept override {
-      Outcome replaced;
-      replaced.error = fault_.error;
-      // A call that the inner store did not execute keeps its own error.
-      const bool lost = fault_.error && !(outcome.error == Failure::not_executed);
-      store_.answer(fault_, std::move(done), lost ? replaced : outcome);
-    }
-
-   private:
-    FaultyStore& store_;
-    Fault fault_;
-  };
-
-  static Counted counted(const char* what, std::uint64_t n, const Fault& fault) {
-    if (n == 0) throw std::invalid_argument(std::string(what) + ": n must be 1 or more, got 0");
-    return {n, 0, fault};
-  }
-
-  void forget() noexcept {
-    outage_.reset();
-    script_ = {};
-    once_ = every_ = {};
-    some_ = {};
-    no_wake_ups_ = false;
-  }
-  [[nodiscard]] bool loses_wake_ups() const noexcept {
-    const std::lock_guard lock(mutex_);
-    return no_wake_ups_;
-  }
-
-  /// Every kind counts and draws for every call, so that one does not shift another.
-  Fault next() noexcept {
-    const std::lock_guard lock(mutex_);
-    const Fault scripted = script_.next();
-    const bool once = once_.is_next();
-    const bool every = every_.is_next();
-    if (every) every_.calls = 0;
-    const bool some = some_.is_next();
-    const Fault fault = outage_               ? *outage_
-                        : scripted.is_fault() ? scripted
-                        : once                ? once_.fault
-                        : every               ? every_.fault
-                        : some                ? some_.fault
-                                              : Fault::none();
-    ++counts_.calls;
-    ++(fault.executed ? counts_.executed : counts_.failed);
-    if (fault.executed && fault.error) ++counts_.lost;
-    if (fault.delay > Span{0}) ++counts_.delayed;
-    return fault;
-  }
-
-  void answer(const Fault& fault, Completion done, const Outcome& outcome) noexcept {
-    if (fault.delay > Span{0}) return late_.deliver(std::move(done), outcome, fault.delay);
-    done(outcome);
-  }
+  void forget() noexcept;
+  Fault next() noexcept;
+  void answer(const Fault& fault, Completion done, const Outcome& outcome) noexcept;
 
   mutable std::mutex mutex_;
   std::optional<Fault> outage_;
@@ -209,7 +173,7 @@ class FaultyStore final : public StoreWrapper {
   Some some_;
   bool no_wake_ups_ = false;
   FaultCounts counts_;
-  detail::LateAnswers late_;
+  std::unique_ptr<detail::LateAnswers> late_;
   sluice::detail::InFlight in_flight_;  // the last member: no call is delayed after its destruction
 };
 

@@ -12,8 +12,9 @@
 
 #include <ostream>
 
+#include "sluice/testing/fixture.hpp"
 #include "sluice/testing/matchers.hpp"
-#include "sluice/testing/moments.hpp"
+#include "sluice/testing/text.hpp"
 
 namespace sluice {
 

@@ -5,12 +5,10 @@
 #include <mutex>
 #include <string>
 #include <system_error>
-#include <utility>
 #include <vector>
 
 #include "sluice/store.hpp"
-#include "sluice/testing/history.hpp"
-#include "sluice/testing/trace_text.hpp"
+#include "sluice/testing/trace.hpp"
 #include "sluice/virtual_store.hpp"
 
 namespace sluice::testing {
@@ -22,26 +20,9 @@ enum class ReplayErrc {
 };
 
 /// The category of ReplayErrc, named "sluice.replay".
-[[nodiscard]] inline const std::error_category& replay_category() noexcept {
-  class Category final : public std::error_category {
-   public:
-    [[nodiscard]] const char* name() const noexcept override { return "sluice.replay"; }
-    [[nodiscard]] std::string message(int value) const override {
-      return value == static_cast<int>(ReplayErrc::over)
-                 ? "the recording has no more calls"
-                 : "the recording has another question here; see ReplayingStore::differences()";
-    }
-    [[nodiscard]] std::error_condition default_error_condition(int) const noexcept override {
-      return make_error_condition(Failure::not_executed);
-    }
-  };
-  static const Category category;
-  return category;
-}
+[[nodiscard]] const std::error_category& replay_category() noexcept;
 
-[[nodiscard]] inline std::error_code make_error_code(ReplayErrc code) noexcept {
-  return {static_cast<int>(code), replay_category()};
-}
+[[nodiscard]] std::error_code make_error_code(ReplayErrc code) noexcept;
 
 /// How calls must match the recording.
 struct ReplayOptions {
@@ -74,94 +55,31 @@ struct ReplayOptions {
 /// REQUIRES: the clock outlives it, and with Times::follow nothing else moves it.
 class ReplayingStore final : public Store {
  public:
-  ReplayingStore(Trace trace, VirtualClock& clock, ReplayOptions options = {})
-      : clock_(clock), options_(options), start_(trace.start()) {
-    for (TracedCall& call : trace.calls) left_.push_back(std::move(call));
-  }
+  ReplayingStore(Trace trace, VirtualClock& clock, ReplayOptions options = {});
 
-  void execute(const Plan& plan, Completion done) noexcept override {
-    TracedCall answer;
-    try {
-      answer = find(plan);
-      // Not under the lock: timers of the clock may call this store.
-      if (options_.times == ReplayOptions::Times::follow && answer.asked != Time{}) {
-        clock_.set(answer.asked);
-      }
-    } catch (const std::exception&) {  // no memory, or a recording beyond the clock's range
-      return done.fail(Errc::queue_full);
-    }
-    if (answer.error) {
-      return done.fail(answer.error, answer.decision.step, answer.decision.part);
-    }
-    done(Outcome{{}, answer.decision, answer.each, answer.output});
-  }
+  void execute(const Plan& plan, Completion done) noexcept override;
 
   [[nodiscard]] Clock& clock() noexcept override { return clock_; }
 
   /// The differences, each as "call 3: expected ... at +1.5 s, got ... at +2 s". Calls count from
   /// 1, times from the first recorded call.
-  [[nodiscard]] std::vector<std::string> differences() const {
-    const std::lock_guard lock(mutex_);
-    return differences_;
-  }
+  [[nodiscard]] std::vector<std::string> differences() const;
 
   /// The number of recorded calls that were not made.
-  [[nodiscard]] std::size_t unasked() const {
-    const std::lock_guard lock(mutex_);
-    return left_.size();
-  }
+  [[nodiscard]] std::size_t unasked() const;
 
   /// Empty if exactly the recorded calls were made; else a line for each difference.
-  [[nodiscard]] std::string report() const {
-    const std::lock_guard lock(mutex_);
-    std::string out;
-    for (const std::string& difference : differences_) out += difference + '\n';
-    if (!left_.empty()) {
-      out += std::to_string(left_.size()) + " recorded calls were not asked, the first is " +
-             question(left_.front()) + '\n';
-    }
-    return out;
-  }
+  [[nodiscard]] std::string report() const;
 
  private:
-  [[nodiscard]] std::string question(const TracedCall& call) const {
-    return detail::question_text(call.steps, call.id) + " at " + to_text(Time{call.asked - start_});
-  }
+  [[nodiscard]] std::string question(const TracedCall& call) const;
 
-  [[nodiscard]] bool same(const TracedCall& a, const TracedCall& b) const {
-    if (a.steps != b.steps || a.id.has_value() != b.id.has_value()) return false;
-    if (options_.same_ids && a.id != b.id) return false;
-    return options_.times != ReplayOptions::Times::same || a.asked == b.asked;
-  }
+  [[nodiscard]] bool same(const TracedCall& a, const TracedCall& b) const;
 
   /// The recorded call, or one with only an error.
-  TracedCall find(const Plan& plan) {
-    const std::lock_guard lock(mutex_);
-    TracedCall asked;
-    asked.asked = clock_.now();
-    asked.id = plan.id();
-    for (const Step& step : plan.steps()) asked.steps.emplace_back(step);
-    ++calls_;
-    auto match = left_.begin();
-    if (options_.order == ReplayOptions::Order::any) {
-      while (match != left_.end() && !same(*match, asked)) ++match;
-    }
-    if (match == left_.end() || !same(*match, asked)) return differ(asked);
-    TracedCall answer = std::move(*match);
-    left_.erase(match);
-    return answer;
-  }
+  TracedCall find(const Plan& plan);
 
-  TracedCall differ(const TracedCall& asked) {
-    const bool over = left_.empty();
-    differences_.push_back("call " + std::to_string(calls_) + ": expected " +
-                           (over ? "no more calls" : question(left_.front())) + ", got " +
-                           question(asked));
-    if (!over && options_.order == ReplayOptions::Order::as_recorded) left_.pop_front();
-    TracedCall answer;
-    answer.error = make_error_code(over ? ReplayErrc::over : ReplayErrc::asked_differently);
-    return answer;
-  }
+  TracedCall differ(const TracedCall& asked);
 
   VirtualClock& clock_;
   const ReplayOptions options_;

@@ -1,16 +1,30 @@
-// Trace: the calls to a store with their times and answers. Plain values. RecordingStore makes
-// traces, trace_text.hpp writes and reads them, matchers.hpp checks them.
+// Trace: the calls to a store with their times and answers, which RecordingStore records and
+// matchers.hpp checks; and its text: one line a call, deterministic, so that it can be stored next
+// to a test and reviewed.
+// clang-format off
+//     sluice-trace 1 from 946684800000000
+//     +0.000000 token_bucket.acquire {alice}:api 1,1,100000,100000,1021,1 -> allowed 0/1 reset 100ms from virtual
+//     +0.099999 token_bucket.acquire {alice}:api 1,1,100000,100000,1021,1 -> refused 0/1 retry 1us reset 1us from virtual
+//     +0.100000 # the server restarts
+//     +0.100000 token_bucket.acquire {alice}:api 1,1,100000,100000,1021,1 -> error timed_out
+// clang-format on
+// The first line has the version and the microsecond from which times count. A line of a call has
+// its time, how long it took and its caller (if they are not the default), its steps with `&`
+// between them, `->`, and the plan's decision, followed by those of the steps if there are several.
+// A `#` after the time begins a mark. Lines that begin with `#`, and empty ones, are skipped.
+// Plain values, and pure functions of them.
 #pragma once
 
-#include <algorithm>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <system_error>
 #include <vector>
 
 #include "sluice/decision.hpp"
+#include "sluice/detail/text_arg.hpp"
 #include "sluice/plan.hpp"
+#include "sluice/testing/invariants.hpp"
+#include "sluice/testing/text.hpp"
 
 namespace sluice::testing {
 
@@ -24,23 +38,14 @@ struct TracedStep {
   std::vector<Word> table{};
 
   TracedStep() = default;
-  explicit TracedStep(const Step& step)
-      : operation(step.operation),
-        tag(step.key.tag()),
-        name(step.key.name()),
-        unit(step.key.unit()),
-        args(step.args),
-        table(step.table.begin(), step.table.end()) {}
+  explicit TracedStep(const Step& step);
 
   /// A view of it.
   [[nodiscard]] Step step() const { return {operation, key(), args, nullptr, table}; }
   [[nodiscard]] Key key() const { return Key{tag, name}.with_unit(unit); }
 
   /// Equal steps; copies of an operation are equal.
-  friend bool operator==(const TracedStep& a, const TracedStep& b) {
-    return a.operation->name == b.operation->name && a.tag == b.tag && a.name == b.name &&
-           a.unit == b.unit && a.args == b.args && a.table == b.table;
-  }
+  friend bool operator==(const TracedStep& a, const TracedStep& b);
 };
 
 /// One call and its outcome. An error has neither decisions nor output words.
@@ -77,105 +82,35 @@ struct Trace {
   std::optional<Time> origin{};
 
   /// The first time in the trace, the epoch if it is empty. Times in texts count from it.
-  [[nodiscard]] Time start() const noexcept {
-    if (origin) return *origin;
-    if (calls.empty() && marks.empty()) return {};
-    if (calls.empty()) return marks.front().at;
-    if (marks.empty()) return calls.front().asked;
-    return std::min(calls.front().asked, marks.front().at);
-  }
+  [[nodiscard]] Time start() const noexcept;
 
   friend bool operator==(const Trace&, const Trace&) = default;
 };
 
-namespace detail {
-
-/// Letters, digits and `-._~@+=/` are written as they are, every other byte as %XX, so that no
-/// blank is left.
-inline std::string escaped(std::string_view bytes) {
-  constexpr std::string_view plain = "-._~@+=/";
-  constexpr std::string_view hex = "0123456789ABCDEF";
-  std::string out;
-  for (const char c : bytes) {
-    const auto byte = static_cast<unsigned char>(c);
-    const bool stands = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                        (c >= '0' && c <= '9') || plain.find(c) != std::string_view::npos;
-    if (stands) {
-      out += c;
-    } else {
-      out += {'%', hex[byte >> 4], hex[byte & 15]};
-    }
-  }
-  return out;
-}
-
-/// "{alice}:api:10/s", or "{alice}:api" for a key without a unit.
-inline std::string key_text(const TracedStep& step) {
-  const std::string unit = step.unit.empty() ? "" : ':' + escaped(step.unit);
-  return '{' + escaped(step.tag) + "}:" + escaped(step.name) + unit;
-}
-
-/// The step at `index` of a call, with the decision of the whole plan.
-inline TracedCall part_of(const TracedCall& call, std::size_t index) {
-  const auto output = [&](std::size_t i) {
-    return output_count(*call.steps[i].operation, call.steps[i].table.size());
-  };
-  std::size_t first = 0;
-  for (std::size_t i = 0; i < index; ++i) first += output(i);
-  TracedCall part;
-  part.asked = call.asked;
-  part.answered = call.answered;
-  part.caller = call.caller;
-  part.steps = {call.steps[index]};
-  part.id = call.id;
-  part.error = call.error;
-  part.decision = call.decision;
-  part.whole = call.whole && call.steps.size() == 1;
-  if (index < call.each.size()) part.each = {call.each[index]};
-  if (first + output(index) <= call.output.size()) {
-    const auto from = call.output.begin() + static_cast<std::ptrdiff_t>(first);
-    part.output.assign(from, from + static_cast<std::ptrdiff_t>(output(index)));
-  }
-  return part;
-}
-
-/// True if `text`, "{alice}:api:10/s", equals `spelt` or continues it with a unit.
-inline bool is_spelt(std::string_view text, std::string_view spelt) {
-  return text.starts_with(spelt) && (text.size() == spelt.size() || text[spelt.size()] == ':') &&
-         spelt.find("}:") != std::string_view::npos;
-}
-
-/// True if the step is on `key`, which may be one of several spellings: see calls_on().
-inline bool is_about(const TracedStep& step, const Key& key) {
-  if (!key.name().empty()) {
-    return step.tag == key.tag() && step.name == key.name() &&
-           (key.unit().empty() || step.unit == key.unit());
-  }
-  return step.tag == key.tag() || is_spelt(key_text(step), key.tag()) ||
-         is_spelt(render(step.key()), key.tag());
-}
-
-}  // namespace detail
-
 /// The calls with a step on `key`, reduced to that step. Without a name, `key` is the first key of
 /// its tag in each call, or a text as in traces and exceptions: "{alice}:api:10/s", or
 /// "{alice}:api" for any unit. The decisions stay those of the whole plans; all marks stay.
-[[nodiscard]] inline Trace calls_on(const Trace& trace, const Key& key) {
-  Trace result{{}, trace.marks, trace.start()};
-  std::size_t marked = 0;
-  for (std::size_t i = 0; i <= trace.calls.size(); ++i) {
-    for (; marked < trace.marks.size() && trace.marks[marked].before <= i; ++marked) {
-      result.marks[marked].before = result.calls.size();
-    }
-    if (i == trace.calls.size()) break;
-    const auto& steps = trace.calls[i].steps;
-    const auto found = std::ranges::find_if(
-        steps, [&](const TracedStep& step) { return detail::is_about(step, key); });
-    if (found == steps.end()) continue;
-    const auto index = static_cast<std::size_t>(found - steps.begin());
-    result.calls.push_back(detail::part_of(trace.calls[i], index));
-  }
-  return result;
-}
+[[nodiscard]] Trace calls_on(const Trace& trace, const Key& key);
+
+/// The trace as text. Arguments that an operation does not use are omitted.
+[[nodiscard]] std::string to_text(const Trace& trace);
+
+/// The first lines of to_text(), and the number of omitted ones.
+[[nodiscard]] std::string excerpt(const Trace& trace, std::size_t lines = 20);
+
+/// Parses the output of to_text(). Throws std::invalid_argument with the number of the line and the
+/// reason: `line 3: expected a key such as {tag}:name, got "alice"`. Errors of other categories
+/// than "sluice", "generic" and "system" can be written, but not read.
+[[nodiscard]] Trace parse_trace(sluice::detail::TextArg given);
+
+/// Writes to_text() to a file. Throws std::runtime_error with the path.
+void save_trace(const Trace& trace, sluice::detail::TextArg to);
+
+/// Reads a file. Throws std::runtime_error with the path if it cannot be read, else as
+/// parse_trace(), with the path in front.
+[[nodiscard]] Trace load_trace(sluice::detail::TextArg from);
+
+/// The first difference of two traces, "line 3: expected ..., got ...", or empty.
+[[nodiscard]] Checked find_difference(const Trace& expected, const Trace& got);
 
 }  // namespace sluice::testing

@@ -11,9 +11,10 @@
 
 #include "sluice/sim/world.hpp"
 #include "sluice/testing/faulty_store.hpp"
+#include "sluice/testing/fixture.hpp"
 #include "sluice/testing/matchers.hpp"
-#include "sluice/testing/moments.hpp"
 #include "sluice/testing/recording_store.hpp"
+#include "sluice/testing/text.hpp"
 
 namespace sluice::testing {
 

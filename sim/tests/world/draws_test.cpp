@@ -12,7 +12,7 @@
 #include "sluice/sluice.hpp"
 #include "sluice/testing/faulty_store.hpp"
 #include "sluice/testing/recording_store.hpp"
-#include "sluice/testing/trace_text.hpp"
+#include "sluice/testing/trace.hpp"
 
 using namespace sluice;
 using namespace sluice::test;

@@ -1,6 +1,7 @@
 // Functions and scripts are made of the same text: a real server with the test's clock answers the
 // same requests with the same bytes, and keeps the same. Threading: single-threaded.
-#include "sluice/testing/detail/generators.hpp"
+#include "sluice/virtual_clock.hpp"
+#include "src/testing/generators.hpp"
 #include "tests/catch.hpp"
 #include "tests/redis/protocol/pipeline_world.hpp"
 #include "tests/redis/real/real.hpp"

@@ -1,6 +1,6 @@
 // Request ids on a real server: a plan whose reply was lost is charged once, however often it is
 // asked again. Threading: the test's thread asks; a proxy in front of the server loses replies.
-#include "sluice/testing/detail/generators.hpp"
+#include "src/testing/generators.hpp"
 #include "tests/catch.hpp"
 #include "tests/redis/fake/server.hpp"
 #include "tests/redis/real/real.hpp"

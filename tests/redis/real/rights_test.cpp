@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "sluice/testing/detail/generators.hpp"
+#include "src/testing/generators.hpp"
 #include "tests/redis/real/real.hpp"
 
 using namespace sluice;

@@ -2,7 +2,7 @@
 // row of the table. Threading: the test's thread asks; a second one disturbs the server.
 #pragma once
 
-#include "sluice/testing/detail/generators.hpp"
+#include "src/testing/generators.hpp"
 #include "tests/catch.hpp"
 #include "tests/redis/real/real.hpp"
 

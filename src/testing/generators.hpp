@@ -1,0 +1,110 @@
+// Random requests for the rows of the table of operations (configurations, calls, and calls that
+// can never be admitted): one generator for each kind of state. A new algorithm adds its file and
+// its lines here and in generators.cpp, and every claim then covers its rows. Threading: pure
+// functions.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "sluice/extend/operation.hpp"
+#include "sluice/quota.hpp"
+#include "sluice/rng.hpp"
+
+namespace sluice::testing::detail {
+
+__extension__ typedef __int128 Wide;  // products of words
+
+/// From [1, 2^bits), each length in bits as likely as any other.
+[[nodiscard]] inline Word log_uniform(Rng& rng, unsigned bits) {
+  const auto length = 1 + rng.below(bits);
+  const auto top = std::uint64_t{1} << (length - 1);
+  return static_cast<Word>(top + rng.below(top));
+}
+
+/// A uniform draw from [low, high]. REQUIRES: low <= high, less than 2^63 apart.
+[[nodiscard]] inline Word uniform(Rng& rng, Word low, Word high) {
+  return low + static_cast<Word>(rng.below(static_cast<std::uint64_t>(high - low) + 1));
+}
+
+/// The configuration of a limiter: all arguments but those of one call, and its table.
+struct Configuration {
+  Arguments args{};
+  std::vector<Word> table{};
+};
+
+/// For rules whose units are refilled with time.
+struct Spender {
+  const Operation* acquire;  ///< spends; admits a cost of 0
+  const Operation* peek;     ///< decides the same and changes nothing
+  /// `limit` units, all available on a fresh key; less than one is refilled in a day. REQUIRES:
+  /// limit in [1, 2000].
+  Configuration (*frozen)(Word limit);
+  /// Takes an hour or more to recover, and refuses soon.
+  Configuration (*slow)(Rng&);
+  /// Sets the arguments of one call of `acquire` or `peek`: this many units, at once.
+  void (*ask)(Arguments&, Word units);
+  /// The most units that `acquire` may admit within any `us` microseconds.
+  Wide (*most)(const Configuration&, Word us);
+};
+
+/// The generator of random requests for one kind of rule.
+struct Generator {
+  StateKind kind;
+  /// Any configuration that the rule accepts, extreme ones as likely as everyday ones.
+  Configuration (*any)(Rng&);
+  /// Makes a configuration's arguments those of one call of `row`, as check() accepts them.
+  void (*draw)(Rng&, const Operation& row, Arguments&);
+  /// Makes them what `row` can never admit, for trial 0, 1, 2...; false past the end.
+  bool (*impossible)(const Operation& row, Arguments&, std::size_t trial);
+  const Spender* spender;  ///< null if the rule has no units that are refilled with time
+};
+
+/// In the order of the kinds' numbers.
+[[nodiscard]] std::span<const Generator> generators();
+/// Null if the kind has none.
+[[nodiscard]] const Generator* find_generator(StateKind kind);
+
+/// Any quota that can be built, extreme ones as likely as everyday ones.
+[[nodiscard]] Quota random_quota(Rng& rng);
+
+// generators/*.cpp
+namespace token_bucket {
+extern const Generator generator;
+/// The configuration of a token bucket with this quota.
+[[nodiscard]] Configuration pack(const Quota& quota);
+}  // namespace token_bucket
+namespace sliding_window {
+extern const Generator generator;
+/// One more window.
+void add(Configuration& config, Word limit, Word span);
+}  // namespace sliding_window
+namespace sliding_window_counter {
+extern const Generator generator;
+}
+namespace fixed_window {
+extern const Generator generator;
+}
+namespace shared_sliding_window {
+extern const Generator generator;
+}
+namespace shared_token_bucket {
+extern const Generator generator;
+}
+namespace leases {
+extern const Generator generator;
+}
+namespace slot_lock {
+extern const Generator generator;
+}
+namespace utilization {
+extern const Generator generator;
+}
+namespace gate {
+extern const Generator generator;
+}
+namespace wait_line {
+extern const Generator generator;
+}
+
+}  // namespace sluice::testing::detail

@@ -1,0 +1,121 @@
+// Random requests for the sliding windows. Threading: pure functions.
+#include <algorithm>
+#include <array>
+
+#include "sluice/rules/sliding_window.hpp"
+#include "src/testing/generators.hpp"
+
+namespace sluice::testing::detail::sliding_window {
+
+void add(Configuration& config, Word limit, Word span) {
+  const bool first = config.table.empty();
+  config.args[0] = first ? limit : std::min(config.args[0], limit);
+  config.args[3] = std::max(config.args[3], span);
+  config.table.push_back(limit);
+  config.table.push_back(span);
+}
+
+namespace {
+
+using Rule = SlidingWindowRule;
+
+/// Common windows, tiny ones that end all the time, and the largest ones.
+Configuration any(Rng& rng) {
+  Configuration config;
+  const auto windows = uniform(rng, 1, rng.below(3) == 0 ? Word{Rule::max_windows} : 3);
+  const auto sort = rng.below(8);
+  for (Word k = 0; k < windows; ++k) {
+    if (sort == 0) {
+      add(config, std::min(Rule::max_limit, log_uniform(rng, 17)),
+          std::min(Rule::max_span, log_uniform(rng, 45)));
+    } else if (sort < 4) {
+      add(config, uniform(rng, 1, 12), uniform(rng, 1, 30));
+    } else {
+      add(config, log_uniform(rng, 6), 1'000 * log_uniform(rng, 17));
+    }
+  }
+  return config;
+}
+Configuration frozen(Word limit) {
+  Configuration config;
+  add(config, limit, 2 * Word{86'400'000'000});
+  return config;
+}
+Configuration slow(Rng& rng) {
+  Configuration config;
+  add(config, uniform(rng, 1, 20), uniform(rng, 3'600'000'000, 36'000'000'000));
+  add(config, uniform(rng, 1, 40), uniform(rng, 7'200'000'000, 72'000'000'000));
+  return config;
+}
+void ask(Arguments& args, Word units) {
+  args[1] = units;
+  args[2] = 0;
+}
+void draw(Rng& rng, const Operation& row, Arguments& args) {
+  const Word limit = args[0];
+  const Word units =
+      rng.below(4) == 0 ? uniform(rng, 0, limit) : uniform(rng, 0, std::min<Word>(limit, 3));
+  if (row.id == sliding_window_reset.id) return;
+  if (row.id == sliding_window_refund.id) {
+    args[1] = rng.below(8) == 0 ? log_uniform(rng, 52) : units;
+    args[2] = log_uniform(rng, 50);
+    args[3] = Rule::max_span;
+    return;
+  }
+  if (row.id == sliding_window_block.id) {
+    const std::array<Word, 4> spans{0, args[3], log_uniform(rng, 45), Rule::max_block};
+    args = {limit, std::min(Rule::max_block, spans[rng.below(spans.size())]), args[3]};
+    return;
+  }
+  if (row.id == sliding_window_reward.id) {
+    const Word most = rng.below(4) == 0 ? log_uniform(rng, 52) : units;
+    args = {limit, most, args[3]};
+    return;
+  }
+  ask(args, units);
+  if (rng.below(4) == 0) args[2] = std::min(Rule::max_ahead_of_time, log_uniform(rng, 45));
+}
+bool impossible(const Operation& row, Arguments& args, std::size_t trial) {
+  if (row.id == sliding_window_reset.id) return false;
+  if (row.id == sliding_window_block.id || row.id == sliding_window_reward.id) {
+    const std::array<Word, 6> wrong{-1,        INT64_MIN, word_limit + 1,
+                                    INT64_MAX, 0,         Rule::max_span + 1};
+    if (trial >= wrong.size()) return false;
+    args = {args[0], 1, Rule::max_span};
+    args[trial < 4 ? 1 : 2] = wrong[trial];
+    return true;
+  }
+  const bool cut = row.id == sliding_window_refund.id;  // to the existing units
+  const std::array<Word, 6> units{-1,
+                                  INT64_MIN,
+                                  cut ? word_limit * 2 : args[0] + 1,
+                                  cut ? INT64_MAX - 1 : word_limit,
+                                  word_limit + 1,
+                                  INT64_MAX};
+  if (trial < units.size()) {
+    args[1] = units[trial];
+    return true;
+  }
+  const std::array<Word, 3> times{-1, word_limit + 1, INT64_MAX};
+  if (trial >= units.size() + times.size()) return false;
+  args[1] = 1;
+  args[2] = times[trial - units.size()];
+  return true;
+}
+/// Intervals of a window's span hold at most its limit, whatever the other windows.
+Wide most(const Configuration& config, Word us) {
+  Wide result = -1;
+  for (std::size_t i = 0; i < config.table.size(); i += 2) {
+    const Wide bound = static_cast<Wide>(us / config.table[i + 1] + 1) * config.table[i];
+    if (result < 0 || bound < result) result = bound;
+  }
+  return result;
+}
+
+constexpr Spender spender{&sliding_window_acquire, &sliding_window_peek, frozen, slow, ask, most};
+
+}  // namespace
+
+constinit const Generator generator{StateKind::sliding_window, any, draw, impossible, &spender};
+
+}  // namespace sluice::testing::detail::sliding_window

@@ -1,0 +1,82 @@
+// Random requests for the wait line: few clients, so that they repeat, and arrivals that are close
+// together. Threading: pure functions.
+#include <algorithm>
+#include <array>
+
+#include "sluice/rules/wait_line.hpp"
+#include "src/testing/generators.hpp"
+
+namespace sluice::testing::detail::wait_line {
+namespace {
+
+using Rule = WaitLineRule;
+
+/// A configuration's arguments are those of turn: limit, client, arrival, ttl, next.
+Configuration any(Rng& rng) {
+  return {{rng.below(4) == 0 ? word_limit : uniform(rng, 0, 100), 1, 1,
+           std::clamp(log_uniform(rng, 30), Rule::min_ttl, Rule::max_ttl)},
+          {}};
+}
+
+Word draw_client(Rng& rng) {
+  if (rng.below(16) == 0) return word_limit;
+  return rng.below(4) == 0 ? uniform(rng, 1, 400) : uniform(rng, 1, 6);
+}
+Word draw_arrival(Rng& rng) {
+  if (rng.below(16) == 0) return word_limit;
+  return rng.below(4) == 0 ? log_uniform(rng, 52) : uniform(rng, 1, 8);
+}
+
+void draw(Rng& rng, const Operation& row, Arguments& args) {
+  const Word ttl = rng.below(4) == 0 ? Rule::max_ttl : args[3];
+  args[1] = draw_client(rng);
+  args[2] = draw_arrival(rng);
+  args[3] = ttl;
+  args[4] = rng.below(2) == 0 ? 0 : draw_arrival(rng);
+  if (row.id == wait_line_leave.id && rng.below(3) == 0) args[2] = 0;
+  std::fill(args.begin() + row.argument_count, args.end(), 0);
+}
+
+/// An index of an argument, and an invalid value.
+struct Fault {
+  std::size_t index;
+  Word value;
+};
+
+bool impossible(const Operation& row, Arguments& args, std::size_t trial) {
+  constexpr std::array<Fault, 18> faults{{{0, -1},
+                                          {0, word_limit + 1},
+                                          {0, INT64_MIN},
+                                          {1, 0},
+                                          {1, -1},
+                                          {1, word_limit + 1},
+                                          {2, -1},
+                                          {2, word_limit + 1},
+                                          {2, INT64_MIN},
+                                          {3, 0},
+                                          {3, Rule::min_ttl - 1},
+                                          {3, Rule::max_ttl + 1},
+                                          {3, INT64_MAX},
+                                          {4, -1},
+                                          {4, word_limit + 1},
+                                          {4, INT64_MAX},
+                                          {4, INT64_MIN},
+                                          {2, 0}}};
+  if (trial >= faults.size()) return false;
+  const Fault fault = faults[trial];
+  const bool meant = fault.index < row.argument_count &&
+                     !(row.id == wait_line_leave.id && fault.index == 2 && fault.value == 0);
+  // A row with fewer arguments gets an invalid one, too.
+  const Fault spoils = meant ? fault : faults[trial % 3];
+  const Word limit = args[0];
+  args = {limit, 1, 1, Rule::min_ttl, 1};
+  std::fill(args.begin() + row.argument_count, args.end(), 0);
+  args[spoils.index] = spoils.value;
+  return true;
+}
+
+}  // namespace
+
+constinit const Generator generator{StateKind::wait_line, any, draw, impossible, nullptr};
+
+}  // namespace sluice::testing::detail::wait_line
