@@ -1,4 +1,5 @@
-# Fails unless every cpp block of the page PAGE stands, word for word, in a file of the folders EXAMPLES.
+# Fails unless every cpp block of the page PAGE stands, word for word, in a file of the folders EXAMPLES; with WHOLE, unless
+# every block is such a file.
 cmake_minimum_required(VERSION 3.25)
 
 file(READ "${PAGE}" page)
@@ -21,12 +22,12 @@ while(TRUE)
   foreach(path IN LISTS paths)
     file(READ "${path}" example)
     string(FIND "${example}" "${block}" place)
-    if(NOT place EQUAL -1)
+    if(NOT place EQUAL -1 AND (NOT WHOLE OR example STREQUAL block))
       set(found TRUE)
     endif()
   endforeach()
   if(NOT found)
-    message(FATAL_ERROR "block ${count} of ${PAGE} stands in no file of ${EXAMPLES}:\n${block}")
+    message(FATAL_ERROR "block ${count} of ${PAGE} is not found in ${EXAMPLES}:\n${block}")
   endif()
 endwhile()
 if(count EQUAL 0)

@@ -148,26 +148,20 @@ http::limit_headers(policy, decision).for_each([&](auto name, auto value) { resp
 }
 }  // namespace http_page
 
-namespace simulation_page {
-boost::asio::awaitable<void> worker(const sluice::TokenBucket& bucket, sluice::Clock& clock) {
-  for (;;) {
-    const auto decision = co_await sluice::asio::async_try_acquire(bucket, "api", 1, boost::asio::use_awaitable);
-    if (!decision.allowed) co_await sluice::asio::sleep_for(clock, decision.retry_after);
-    // else: call the API
-  }
+namespace memory_store_page {
+void sizes() {
+const auto store = make_memory_store({.max_keys = 5'000'000, .max_bytes = std::size_t{2} << 30});
 }
-void both(Store* store, const sluice::TokenBucket& bucket, const Quota& quota) {
-// In production
-boost::asio::io_context context;
-boost::asio::co_spawn(context, worker(bucket, store->clock()), boost::asio::detached);
-context.run();
+}  // namespace memory_store_page
 
-// In a test: an hour in milliseconds
-sluice::sim::World world({.seed = 7});
-const sluice::TokenBucket simulated(world.store(), "api", quota);
-world.spawn(worker(simulated, world.clock()));
-world.run_for(1h);
+namespace options_page {
+void named(Store& store, LeaseRenewer& renewer) {
+const Gates gates(store, "model", {"account"}, {.cap = 1h, .ramp = 30s});
+const ConcurrencyLimiter jobs(store, "jobs", 20, {.ttl = 30s, .renewer = &renewer});
 }
+}  // namespace options_page
+
+namespace simulation_page {
 void servers(sluice::sim::World& world) {
 sim::Resource database(world, 4);                    // or: 4, sim::Discipline::priority
 }
