@@ -39,8 +39,8 @@ struct LeasedStats {
 ///
 /// Limiters are unchanged. Leased are try_acquire() and acquire() of TokenBucket,
 /// SharedTokenBucket, FixedWindow and SlidingWindowCounter, and reserve() of the buckets;
-/// everything else, and plans with a request id, are decided by `inner`. In a plan of several steps
-/// those are decided here of which enough is held, and `inner` decides the rest: all or nothing.
+/// everything else, and plans with a request id, are decided by `inner`. In a plan, the steps for
+/// which enough units are held are decided here, the others by `inner`; it stays all or nothing.
 ///
 /// Bound: a unit is spent at most `hold` after `inner` granted it. So in any interval of t at most
 /// burst + rate * (t + hold) units are spent by all processes together, whatever dies or freezes,
@@ -48,9 +48,9 @@ struct LeasedStats {
 /// fixed window admits no more than without leases. The price is unused capacity: what a process
 /// holds, others cannot spend meanwhile. See docs/leased_capacity.md.
 ///
-/// How much is taken follows what was spent in the last half of `hold`, up to `most` and to a
-/// quarter of what remains. It is asked for when a quarter of the last lot is left, with one trip
-/// for all callers of a key. What a key has not spent for half of `hold` goes back.
+/// A lot is as large as what was spent in the last `hold / 2`, at most `most`, and at most a
+/// quarter of what remains. The next one is requested when a quarter of the last is left, in one
+/// round trip for all callers of a key. Units that a key has not spent for `hold / 2` are refunded.
 ///
 /// After a refusal a request of the same cost is refused here until its hint, at the latest until
 /// `recheck` has passed. A change of the limit through any LeasedStore on `inner` (a refund, reset,

@@ -72,7 +72,7 @@ using ResultOf =
     boost::asio::awaitable<typename ValueOf<typename CallOf<Granted, Function>::Value>::Type,
                            typename CallOf<Granted, Function>::Executor>;
 
-/// The token of what no cancellation ends: a call that has ended is accounted for in any case.
+/// A token without a cancellation slot: settling finishes even if the coroutine is cancelled.
 template <class Ex>
 [[nodiscard]] auto to_the_end() {
   return boost::asio::bind_cancellation_slot(

@@ -26,7 +26,7 @@ namespace sluice::sim {
 /// multiples of 2^-32. A draw between two microseconds becomes one of both at random, so that the
 /// mean is kept however short the delays are. Delays of more than `longest_draw` are cut to it. A
 /// table takes 57 KiB, and up to 1.5 ms to make. Formulas: Johnson, Kotz, Balakrishnan, Continuous
-/// Univariate Distributions (1994); docs/simulation.md states each exactly.
+/// Univariate Distributions (1994); docs/models.md states each exactly.
 class Delay {
  public:
   static constexpr Span longest = std::chrono::hours{30 * 24};  ///< 30 days

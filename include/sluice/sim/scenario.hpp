@@ -1,5 +1,5 @@
 // Scenario: a fleet of worker processes that call an API through a limiter, and what befalls them.
-// A plain value; sim/run.hpp runs it. docs/simulation.md states each model exactly.
+// A plain value; sim/run.hpp runs it. docs/models.md states each model exactly.
 #pragma once
 
 #include <cstdint>
