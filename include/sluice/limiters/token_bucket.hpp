@@ -174,8 +174,9 @@ class TokenBucket : public KeyedLimiter<TokenBucket> {
     return set(key, TokenBucketReserve::Change::charge, amount.value());
   }
 
-  /// This limiter for one frequently used key: it skips the look-up where the store supports that.
-  /// Throws std::system_error (Errc::invalid_key).
+  /// This limiter for one key that is asked often: it skips the look-up where the store supports
+  /// that. For a key that is seldom asked among many it does not pay: the bound object then misses
+  /// the processor's caches as well. Throws std::system_error (Errc::invalid_key).
   [[nodiscard]] BoundTokenBucket at(const KeyArg& key) const;
 
   [[nodiscard]] const Quota& quota() const noexcept { return quota_; }
