@@ -120,11 +120,17 @@ TEST_CASE("a request larger than a share is refused until the primary is back", 
   CHECK(bucket.try_acquire("a", 11));
 }
 
-TEST_CASE("a share that is no number of clients is refused where it is built", "[fallback]") {
+TEST_CASE(
+    "a share that is no number of clients, and a deadline of nothing, are refused where they are "
+    "built",
+    "[fallback]") {
   VirtualClock clock;
   const auto local = make_virtual_store(clock);
   CHECK_THROWS_AS(FailurePolicy::local(*local, 0), std::invalid_argument);
   CHECK_THROWS_AS(FailurePolicy::local(*local, (1 << 20) + 1), std::invalid_argument);
+  CircuitBreaker breaker(clock);
+  CHECK_THROWS_AS(FallbackStore(*local, breaker, FailurePolicy::open(), 0us),
+                  std::invalid_argument);
 }
 
 }  // namespace sluice::test
