@@ -63,8 +63,8 @@ struct Terms {
 };
 
 constexpr Word burst = 12;
-constexpr Word rate = 60;
-constexpr Word jobs = 6;
+constexpr Word rate = 59;
+constexpr std::array<Word, 2> limits{6, 30};  // of leases
 
 /// What a caller is told.
 struct Told {
@@ -98,6 +98,7 @@ struct Call {
   Word cost = 1;
   Word tier = 0;
   LeaseId lease{};
+  std::size_t limit = 0;  // of the leases
   std::size_t key = 0;
   Errc fault{};  // of the plan, whatever any store says
   std::optional<RequestId> id{};
@@ -251,6 +252,7 @@ class World {
     call.cost = random_.one_in(8) ? random_.between(2, burst) : 1;
     call.tier = random_.between(0, 3);
     call.lease = {1, random_.below(3)};
+    call.limit = random_.below(limits.size());
     call.key = random_.below(4);
     if (call.kind == Kind::take && random_.one_in(12)) {
       call.fault = Errc::cost_exceeds_capacity;
@@ -274,10 +276,11 @@ class World {
   Step step_of(const Call& call, std::string_view tag) const {
     if (call.kind == Kind::take) return bucket_.acquire_step(tag, call.cost);
     if (call.kind == Kind::reset) return bucket_.reset_step(tag);
-    const Key key{tag, "jobs"};
-    if (call.kind == Kind::renew) return jobs_.renew_step(key, call.lease);
-    if (call.kind == Kind::release) return jobs_.release_step(key, call.lease);
-    Step step = jobs_.acquire_step(key, call.lease);
+    const ConcurrencyLimiter& jobs = jobs_[call.limit];
+    const Key key{tag, call.limit == 0 ? "few" : "many"};
+    if (call.kind == Kind::renew) return jobs.renew_step(key, call.lease);
+    if (call.kind == Kind::release) return jobs.release_step(key, call.lease);
+    Step step = jobs.acquire_step(key, call.lease);
     step.args[3] = call.tier;
     return step;
   }
@@ -526,7 +529,7 @@ class World {
                 to_string(decision));
   }
   [[nodiscard]] Word share_of(const Call& one) const {
-    return (one.kind == Kind::take ? burst : jobs) / terms_.clients;
+    return (one.kind == Kind::take ? burst : limits[one.limit]) / terms_.clients;
   }
   /// The same request with a share of the limit, in a store of the model's own.
   Told twin_of(const Call& one) {
@@ -542,7 +545,7 @@ class World {
     Told told;
     if (one.kind == Kind::take) {
       const TokenBucket share(*twin_, "b",
-                              Quota::per_second(rate / terms_.clients).burst(share_of(one)));
+                              Quota::per(rate, 1s * terms_.clients).burst(share_of(one)));
       told = ask(*twin_, share.acquire_step(names_[one.key], one.cost));
     } else {
       Step step = step_of(one);
@@ -644,7 +647,9 @@ class World {
   CircuitBreaker breaker_;
   std::array<std::optional<FallbackStore>, 2> stores_;
   TokenBucket bucket_{*near_, "b", Quota::per_second(rate).burst(burst)};
-  ConcurrencyLimiter jobs_{*near_, "jobs", jobs, {.ttl = 1s}};
+  std::array<ConcurrencyLimiter, 2> jobs_{
+      ConcurrencyLimiter(*near_, "few", limits[0], {.ttl = 1s}),
+      ConcurrencyLimiter(*near_, "many", limits[1], {.ttl = 1s})};
   std::array<std::string, 5> names_{"a", "b", "c", "d", ""};
 
   std::array<Part, 3> parts_{

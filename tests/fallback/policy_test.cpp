@@ -8,6 +8,7 @@
 #include "sluice/limiters/slot_lock.hpp"
 #include "sluice/limiters/token_bucket.hpp"
 #include "tests/fallback/rig.hpp"
+#include "tests/support/wire_store.hpp"
 
 namespace sluice::test {
 namespace {
@@ -402,6 +403,26 @@ TEST_CASE("every form of a call is answered by the policy", "[fallback]") {
   const std::array batch{Plan(steps[0]), Plan(steps[1])};
   decide_batch(rig.store, batch, results, errors);
   CHECK((results[0].allowed && results[1].allowed));
+}
+
+TEST_CASE("a thread may block for a call if it may for each store that may decide it",
+          "[fallback]") {
+  VirtualClock clock;
+  const auto inner = make_virtual_store(clock);
+  WireStore primary(*inner);
+  WireStore local(*inner);
+  CircuitBreaker breaker(clock);
+  const FallbackStore by_policy(primary, breaker, FailurePolicy::closed());
+  const FallbackStore by_share(primary, breaker, FailurePolicy::local(local, 2));
+  for (const bool far : {true, false}) {
+    for (const bool near : {true, false}) {
+      primary.blocks = far;
+      local.blocks = near;
+      CHECK(by_policy.may_block() == far);
+      CHECK(by_share.may_block() == (far && near));
+    }
+  }
+  CHECK_FALSE(FallbackStore(*inner, breaker, FailurePolicy::closed()).stamps_by_clock());
 }
 
 }  // namespace sluice::test
