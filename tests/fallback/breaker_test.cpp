@@ -26,12 +26,16 @@ TEST_CASE("the time of a breaker whose clock has ended stands still", "[fallback
   CHECK_FALSE(breaker.ask(1));
 }
 
-TEST_CASE("by default no pause is longer than a quarter of a second, however long the outage",
-          "[fallback]") {
+TEST_CASE(
+    "by default the fifth failure opens it, and no pause is longer than a quarter of a second",
+    "[fallback]") {
   VirtualClock clock;
   SeededRng rng{5};
   CircuitBreaker breaker(clock, {.rng = &rng});
-  for (int i = 0; i < 5; ++i) breaker.answer(breaker.ask(), Result::failure);
+  for (int i = 0; i < 5; ++i) {
+    CHECK(breaker.wait() == 100ms);
+    breaker.answer(breaker.ask(), Result::failure);
+  }
   Span longest{0};
   for (int i = 0; i < 5'000; ++i) {
     const Span pause = breaker.ask().wait;

@@ -405,6 +405,16 @@ TEST_CASE("every form of a call is answered by the policy", "[fallback]") {
   CHECK((results[0].allowed && results[1].allowed));
 }
 
+TEST_CASE("by default a call has a tenth of a second", "[fallback][C-036]") {
+  VirtualClock clock;
+  const auto inner = make_virtual_store(clock);
+  WireStore primary(*inner);
+  CircuitBreaker breaker(clock);
+  FallbackStore store(primary, breaker, FailurePolicy::open());
+  ten(store).try_acquire_then("a", 1, [](const std::error_code&, const Decision&) {});
+  CHECK(primary.plan(0).timeout() == 100ms);
+}
+
 TEST_CASE("a thread may block for a call if it may for each store that may decide it",
           "[fallback]") {
   VirtualClock clock;
