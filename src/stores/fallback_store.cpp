@@ -282,13 +282,14 @@ std::optional<FallbackStore::Passed> FallbackStore::pass_on(const Plan& plan, co
     decide_without(plan, Errc::circuit_open, permit.wait, std::move(done));
     return std::nullopt;
   }
-  ++counts_.primary;
   std::unique_ptr<detail::PassedCall> call;
   try {
     probes_.begin(permit);
     call = std::make_unique<PrimaryCall>(*this, plan, permit);
     call->done = std::move(done);
-    return Passed{timed(plan, permit.is_probe), in_flight_.pass(call)};
+    Passed passed{timed(plan, permit.is_probe), in_flight_.pass(call)};
+    ++counts_.primary;
+    return passed;
   } catch (const std::bad_alloc&) {
     probes_.end(permit, Result::unclear);
     Completion& left = call ? call->done : done;

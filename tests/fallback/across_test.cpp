@@ -1,5 +1,5 @@
 // Lines across processes while their store is away: the policies hold, and leases go back where
-// they came from. And whose deadlines tell the breaker something.
+// they came from.
 #include "sluice/limiters/concurrency_limiter.hpp"
 #include "sluice/limiters/fixed_window.hpp"
 #include "sluice/limiters/token_bucket.hpp"
@@ -80,41 +80,6 @@ TEST_CASE("a lease of a line across processes is given back where it was granted
       CHECK(held(*rig.local) == 0);
     }
     CHECK_FALSE(error);
-  }
-}
-
-TEST_CASE("what has no time left, or was cancelled, is not let in by any policy", "[fallback]") {
-  Rig rig(2);
-  rig.trip();
-  const TokenBucket bucket(rig.store, "b", Quota::per_second(10).burst(10));
-  std::error_code error;
-  CHECK_FALSE(decide(rig.store, Plan(bucket.acquire_step("a")).within(0us), error).allowed);
-  CHECK(error == Errc::timed_out);
-  std::stop_source stop;
-  stop.request_stop();
-  CHECK_FALSE(
-      decide(rig.store, Plan(bucket.acquire_step("a")).cancelled_by(stop.get_token()), error)
-          .allowed);
-  CHECK(error == Errc::cancelled);
-  CHECK(bucket.peek("a").remaining == 5);
-}
-
-TEST_CASE("callers in a hurry do not trip the breaker, and are answered by the policy",
-          "[fallback]") {
-  for (const Errc code : {Errc::timed_out, Errc::unknown}) {
-    Rig rig(FailurePolicy::open());
-    const TokenBucket bucket(rig.store, "b", Quota::per_second(1).burst(1));
-    rig.primary.fail_all(code == Errc::timed_out ? Fault::not_executed(code)
-                                                 : Fault::request_lost());
-    std::error_code error;
-    for (int i = 0; i < 9; ++i) {
-      const Decision hurried = decide(rig.store, Plan(bucket.acquire_step("a")).within(1us), error);
-      CHECK(hurried.source == Source::policy);
-    }
-    CHECK(rig.breaker.state() == State::closed);
-    for (int i = 0; i < 3; ++i)
-      (void)decide(rig.store, Plan(bucket.acquire_step("a")).within(1s), error);
-    CHECK(rig.breaker.state() == State::open);
   }
 }
 

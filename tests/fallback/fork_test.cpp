@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "sluice/extend/store_wrapper.hpp"
@@ -158,6 +159,8 @@ TEST_CASE("in a forked child a breaker waits for no probe of the parent", "[fall
     REQUIRE(breaker.ask(part).is_probe);
     REQUIRE_FALSE(breaker.ask(part));
   }
+  breaker.answer(breaker.ask(1), CircuitBreaker::Result::failure);
+  const Span pause = breaker.wait(1);
   CHECK(in_child([&] {
     for (const unsigned part : {0U, 2U}) {
       const CircuitBreaker::Permit permit = breaker.ask(part);
@@ -165,9 +168,42 @@ TEST_CASE("in a forked child a breaker waits for no probe of the parent", "[fall
       breaker.answer(permit, CircuitBreaker::Result::success);
       if (breaker.state(part) != State::closed) return false;
     }
-    return true;
+    return breaker.ask(1).wait == pause;  // which a fork does not end
   }));
   CHECK(breaker.state() == State::half_open);
+}
+
+TEST_CASE("a child that is forked while its parent uses the breaker ends a store with a probe",
+          "[fallback][fork]") {
+  /// The breaker draws under its lock.
+  struct Forks final : Rng {
+    std::uint64_t next() override {
+      if (drawn) std::exchange(drawn, nullptr)();
+      return 1ULL << 63;
+    }
+    std::function<void()> drawn;
+  } rng;
+  VirtualClock clock;
+  const auto whole = make_virtual_store(clock);
+  WireStore wire(*whole);
+  CircuitBreaker breaker(clock, {.failures = 1, .rng = &rng});
+  std::optional<FallbackStore> store;
+  store.emplace(wire, breaker, FailurePolicy::open());
+  breaker.answer(breaker.ask(), CircuitBreaker::Result::failure);
+  clock.advance(1s);
+  const TokenBucket bucket(*store, "api", Quota::per_second(100));
+  bucket.try_acquire_then("a", 1, [](const std::error_code&, const Decision&) {});
+  REQUIRE(breaker.state() == State::half_open);
+  bool ended = false;
+  rng.drawn = [&] {
+    ended = in_child([&] {
+      store.reset();
+      return true;
+    });
+  };
+  breaker.answer(breaker.ask(1), CircuitBreaker::Result::failure);
+  CHECK(ended);
+  wire.deliver_all();
 }
 
 TEST_CASE("a forked child neither waits for threads of its parent nor has to do without",

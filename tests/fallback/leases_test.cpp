@@ -80,6 +80,20 @@ TEST_CASE("a plan with the return of a lease and more has no answer without its 
   CHECK(held(*rig.whole) == 1);
 }
 
+TEST_CASE("a lease that a longer plan was granted without the store is given back after it",
+          "[fallback]") {
+  Rig rig(2);
+  const ConcurrencyLimiter jobs(rig.store, "jobs", 4);
+  rig.trip();
+  const LeaseId id{1, 2};
+  const Key key{"a", "jobs:4"};
+  const Step taken{&token_bucket_acquire, {"a", "b"}, {5, 1, 1, 5, 1}};
+  REQUIRE(decide(rig.store, std::array{jobs.acquire_step(key, id), taken}));
+  rig.primary.heal();
+  rig.clock.advance(20s);
+  REQUIRE(decide(rig.store, jobs.release_step(key, id)).source == Source::fallback);
+}
+
 TEST_CASE("a lease that neither side knows is lost", "[fallback]") {
   Rig rig(2);
   const ConcurrencyLimiter jobs(rig.store, "jobs", 4);

@@ -22,14 +22,7 @@ class NodesStore final : public StoreWrapper {
   }
 
   void execute(const Plan& plan, Completion done) noexcept override {
-    ++singles;
     at(node_of(plan.steps()[0].key)).execute(plan, std::move(done));
-  }
-  void execute_batch(std::span<const Plan> plans, std::span<Completion> done) noexcept override {
-    batches.push_back(plans.size());
-    for (std::size_t i = 0; i < plans.size(); ++i) {
-      at(node_of(plans[i].steps()[0].key)).execute(plans[i], std::move(done[i]));
-    }
   }
   [[nodiscard]] StorePart part_of(const Key& key) const noexcept override {
     const unsigned node = node_of(key);
@@ -40,9 +33,6 @@ class NodesStore final : public StoreWrapper {
   [[nodiscard]] FaultyStore& at(unsigned node) { return nodes_[node].store; }
   /// The node is reachable again, whether or not it decides calls.
   void reach(unsigned node) noexcept { ++nodes_[node].comebacks; }
-
-  std::atomic<std::size_t> singles{0};
-  std::vector<std::size_t> batches;
 
  private:
   struct Node {
@@ -61,21 +51,11 @@ class NodesStore final : public StoreWrapper {
   std::deque<Node> nodes_;
 };
 
-/// Draws the same number for ever, so that pauses do not depend on the order of draws: with
-/// doubling pauses from 10 s or an hour on, all are more than 0.9 of the longest that they could
-/// be.
+/// Draws the same number for ever, so that pauses do not depend on the order of draws.
 class SameRng final : public Rng {
  public:
   std::uint64_t next() override { return 780'595'977'349'557'597; }
 };
-
-/// The n-th pause by SameRng, from 0.
-inline Span pause_of(const BreakerOptions& options, int n) {
-  SameRng rng;
-  Backoff backoff(options.first_pause, options.longest_pause, Jitter::full);
-  for (; n > 0; --n) (void)backoff.next(rng);
-  return backoff.next(rng);
-}
 
 /// A FallbackStore before several nodes.
 struct NodesRig {

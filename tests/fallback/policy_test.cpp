@@ -1,8 +1,5 @@
 // What callers are told while the primary fails, and how often it is asked.
-#include <stop_token>
-
 #include "sluice/calls/guarded.hpp"
-#include "sluice/extend/store_wrapper.hpp"
 #include "sluice/limiters/fixed_window.hpp"
 #include "sluice/limiters/gates.hpp"
 #include "sluice/limiters/shared_sliding_window.hpp"
@@ -12,7 +9,7 @@
 #include "sluice/limiters/token_bucket.hpp"
 #include "src/testing/error_names.hpp"
 #include "tests/fallback/rig.hpp"
-#include "tests/testing/slow_store.hpp"
+#include "tests/support/wire_store.hpp"
 
 namespace sluice::test {
 namespace {
@@ -94,15 +91,6 @@ TEST_CASE("local decides with one share, and remembers it", "[fallback][C-036]")
   CHECK_FALSE(bucket.peek("a"));
   rig.clock.advance(1us);
   CHECK(bucket.peek("a"));
-}
-
-TEST_CASE("each failure is answered by the policy, also before the trip", "[fallback]") {
-  Rig rig(FailurePolicy::closed(), {.failures = 3, .first_pause = 70ms});
-  rig.primary.play(FaultScript("timeout ok"));
-  const Decision decision = ten(rig.store).try_acquire("a");
-  CHECK(decision.source == Source::policy);
-  CHECK(decision.retry_after == 70ms);
-  CHECK(ten(rig.store).try_acquire("a").source == Source::virtual_store);
 }
 
 TEST_CASE("an error about the request is passed on, and trips nothing", "[fallback]") {
@@ -189,119 +177,6 @@ TEST_CASE("an error of another category is a failure", "[fallback]") {
   CHECK(ten(rig.store).try_acquire("a").source == Source::policy);
 }
 
-TEST_CASE("what can never be admitted is an error under every policy", "[fallback]") {
-  VirtualClock clock;
-  const auto local = make_virtual_store(clock);
-  for (const auto& policy :
-       {FailurePolicy::open(), FailurePolicy::closed(), FailurePolicy::local(*local, 2)}) {
-    Rig rig(policy);
-    rig.trip();
-    std::error_code error;
-    (void)ten(rig.store).try_acquire("a", 6, error);
-    CHECK(error == Errc::cost_exceeds_capacity);
-    (void)decide(rig.store, Plan(std::span<const Step>{}), error);
-    CHECK(error == Errc::invalid_plan);
-  }
-}
-
-TEST_CASE("a caller who withdraws, or had no time left, trips nothing and is told so",
-          "[fallback]") {
-  Rig rig(FailurePolicy::open());
-  const TokenBucket bucket = ten(rig.store);
-  std::stop_source stop;
-  stop.request_stop();
-  std::error_code error;
-  rig.primary.fail_all(Fault::request_lost());
-  for (int i = 0; i < 10; ++i) {
-    (void)decide(rig.store, Plan(bucket.acquire_step("a")).cancelled_by(stop.get_token()), error);
-    CHECK(error == Errc::unknown);
-  }
-  rig.primary.fail_all(Fault::not_executed(Errc::timed_out));
-  for (int i = 0; i < 10; ++i) {
-    (void)decide(rig.store, Plan(bucket.acquire_step("a")).within(0us), error);
-    CHECK(error == Errc::timed_out);
-  }
-  CHECK(rig.breaker.state() == State::closed);
-}
-
-namespace {
-
-/// Notes how long a call may take.
-class Noting final : public StoreWrapper {
- public:
-  using StoreWrapper::StoreWrapper;
-  void execute(const Plan& plan, Completion done) noexcept override {
-    timeout = plan.timeout();
-    StoreWrapper::execute(plan, std::move(done));
-  }
-  Span timeout{0};
-};
-
-}  // namespace
-
-TEST_CASE("a probe has the deadline of a call without one, or a shorter one of its own",
-          "[fallback][C-036]") {
-  VirtualClock clock;
-  const auto inner = make_virtual_store(clock);
-  FaultyStore faulty(*inner);
-  Noting primary(faulty);
-  CircuitBreaker breaker(clock);
-  FallbackStore store(primary, breaker, FailurePolicy::open(), 30ms);
-  const TokenBucket bucket = ten(store);
-  const Step step = bucket.acquire_step("a");
-  (void)decide(store, Plan(step).within(10s));
-  CHECK(primary.timeout == 10s);
-  faulty.fail_all(dead);
-  const auto probe = [&](const Plan& plan) {
-    while (breaker.state() != State::open) (void)decide(store, step);
-    clock.advance(1s);
-    (void)decide(store, plan);
-    REQUIRE(breaker.stats().probes > 0);
-    return primary.timeout;
-  };
-  CHECK(probe(Plan(step)) == 30ms);
-  CHECK(probe(Plan(step).within(10s)) == 30ms);
-  CHECK(probe(Plan(step).within(5ms)) == 5ms);
-  faulty.heal();
-  CHECK(probe(Plan(step).within(10s)) == 30ms);
-  CHECK(breaker.state() == State::closed);
-}
-
-TEST_CASE("under closed, who was let out in vain is told when the next one is", "[fallback]") {
-  Rig rig(FailurePolicy::closed());
-  rig.primary.fail_all(dead);
-  const TokenBucket bucket = ten(rig.store);
-  for (int i = 0; i < 2; ++i) CHECK(bucket.try_acquire("a").retry_after == 100ms);
-  for (int i = 0; i < 50; ++i) {  // the first trips, the others are probes
-    const Decision failed = bucket.try_acquire("a");
-    const auto probes = rig.breaker.stats().probes;
-    REQUIRE(rig.breaker.state() == State::open);
-    if (failed.retry_after > 1us) {
-      rig.clock.advance(failed.retry_after - 1us);
-      CHECK(bucket.try_acquire("a").retry_after == 1us);
-      CHECK(rig.breaker.stats().probes == probes);
-    }
-    rig.clock.advance(1us);
-  }
-  CHECK(rig.breaker.stats().probes == 49);
-}
-
-TEST_CASE("a call without a deadline of its own gets one", "[fallback][C-036]") {
-  VirtualClock clock;
-  const auto inner = make_virtual_store(clock);
-  Noting primary(*inner);
-  CircuitBreaker breaker(clock);
-  FallbackStore store(primary, breaker, FailurePolicy::open(), 30ms);
-  const TokenBucket bucket = ten(store);
-  const Step step = bucket.acquire_step("a");
-  (void)decide(store, step);
-  CHECK(primary.timeout == 30ms);
-  (void)decide(store, Plan(step).within(5ms));
-  CHECK(primary.timeout == 5ms);
-  CHECK_THROWS_AS(FallbackStore(primary, breaker, FailurePolicy::open(), 0us),
-                  std::invalid_argument);
-}
-
 TEST_CASE(
     "a call waits for a dead store exactly as long as was allowed, and not at all once the "
     "breaker is open",
@@ -371,16 +246,6 @@ TEST_CASE(
   clock.advance(1s);
   CHECK(taken(step) == 0us);
   CHECK(breaker.state() == State::closed);
-}
-
-TEST_CASE("one breaker stands before limiters of several policies", "[fallback]") {
-  Rig rig(FailurePolicy::open());
-  FallbackStore strict(rig.primary, rig.breaker, FailurePolicy::closed());
-  rig.trip();
-  const auto asked = rig.primary.counts().calls;
-  CHECK(ten(rig.store).try_acquire("a"));
-  CHECK_FALSE(ten(strict).try_acquire("a"));
-  CHECK(rig.primary.counts().calls == asked);
 }
 
 TEST_CASE("what was granted without the primary gives nothing back there", "[fallback]") {
@@ -524,26 +389,6 @@ TEST_CASE("a gate that is closed during an outage holds back this client", "[fal
   CHECK(refused.retry_after == 30s);
 }
 
-TEST_CASE("a store that ends leaves no caller, and its probe to others", "[fallback]") {
-  VirtualClock clock;
-  SlowStore primary(clock);
-  CircuitBreaker breaker(clock, {.failures = 1});
-  std::vector<std::error_code> errors;
-  const auto note = [&](const std::error_code& error, const Decision&) { errors.push_back(error); };
-  {
-    FallbackStore store(primary, breaker, FailurePolicy::open());
-    breaker.answer(breaker.ask(), CircuitBreaker::Result::failure);
-    clock.advance(1s);
-    decide_then(store, ten(store).acquire_step("a"), note);  // the probe
-    CHECK(breaker.state() == State::half_open);
-    CHECK(errors.empty());
-  }
-  CHECK(errors == std::vector<std::error_code>{Errc::unknown});
-  CHECK(breaker.state() == State::open);
-  CHECK(breaker.ask().is_probe);
-  primary.answer(0);  // nobody listens any more
-}
-
 TEST_CASE("every form of a call is answered by the policy", "[fallback]") {
   Rig rig(FailurePolicy::open());
   const TokenBucket bucket = ten(rig.store);
@@ -561,75 +406,34 @@ TEST_CASE("every form of a call is answered by the policy", "[fallback]") {
   CHECK((results[0].allowed && results[1].allowed));
 }
 
-namespace {
+TEST_CASE("by default a call has a tenth of a second", "[fallback][C-036]") {
+  VirtualClock clock;
+  const auto inner = make_virtual_store(clock);
+  WireStore primary(*inner);
+  CircuitBreaker breaker(clock);
+  FallbackStore store(primary, breaker, FailurePolicy::open());
+  ten(store).try_acquire_then("a", 1, [](const std::error_code&, const Decision&) {});
+  CHECK(primary.plan(0).timeout() == 100ms);
+}
 
-/// Counts batches, and hands their plans on one by one.
-class CountingStore final : public StoreWrapper {
- public:
-  using StoreWrapper::StoreWrapper;
-  void execute(const Plan& plan, Completion done) noexcept override {
-    ++singles;
-    StoreWrapper::execute(plan, std::move(done));
+TEST_CASE("a thread may block for a call if it may for each store that may decide it",
+          "[fallback]") {
+  VirtualClock clock;
+  const auto inner = make_virtual_store(clock);
+  WireStore primary(*inner);
+  WireStore local(*inner);
+  CircuitBreaker breaker(clock);
+  const FallbackStore by_policy(primary, breaker, FailurePolicy::closed());
+  const FallbackStore by_share(primary, breaker, FailurePolicy::local(local, 2));
+  for (const bool far : {true, false}) {
+    for (const bool near : {true, false}) {
+      primary.blocks = far;
+      local.blocks = near;
+      CHECK(by_policy.may_block() == far);
+      CHECK(by_share.may_block() == (far && near));
+    }
   }
-  void execute_batch(std::span<const Plan> plans, std::span<Completion> done) noexcept override {
-    batches.push_back(plans.size());
-    for (const Plan& plan : plans) timeouts.push_back(plan.timeout());
-    inner().execute_batch(plans, done);
-  }
-
-  int singles = 0;
-  std::vector<std::size_t> batches;
-  std::vector<Span> timeouts;
-};
-
-}  // namespace
-
-TEST_CASE("a batch reaches the primary as one, and each plan that fails is answered by the policy",
-          "[fallback][C-036]") {
-  Rig rig(FailurePolicy::open());
-  CountingStore primary(rig.primary);
-  CircuitBreaker breaker(rig.clock, rig.drawing({.failures = 3}));
-  FallbackStore store(primary, breaker, FailurePolicy::open(), 70ms);
-  const TokenBucket bucket = ten(store);
-  const std::vector<Step> steps{bucket.acquire_step("a"), bucket.acquire_step("b"),
-                                bucket.acquire_step(""),  bucket.acquire_step("c", 5),
-                                bucket.acquire_step("d"), bucket.acquire_step("c")};
-  std::vector<Plan> plans(steps.begin(), steps.end());
-  plans[4] = plans[4].within(20ms);
-  std::vector<Decision> results(plans.size());
-  std::vector<std::error_code> errors(plans.size());
-  rig.primary.play(FaultScript("ok not_connected ok wrong_kind ok"));
-  decide_batch(store, plans, results, errors);
-  CHECK(primary.singles == 0);
-  CHECK(primary.batches == std::vector<std::size_t>{5});
-  CHECK(primary.timeouts == std::vector<Span>{70ms, 70ms, 70ms, 20ms, 70ms});
-  CHECK((results[0].allowed && results[0].source == Source::virtual_store));
-  CHECK((results[1].allowed && results[1].source == Source::policy));
-  CHECK(errors[2] == Errc::invalid_key);
-  CHECK((results[3].allowed && results[3].remaining == 0));
-  CHECK(errors[4] == Errc::wrong_kind);
-  CHECK((!errors[5] && !results[5].allowed));
-  CHECK(store.stats().primary == 5);
-  CHECK(store.stats().failures == 1);
-  CHECK(store.stats().degraded_grants == 1);
-
-  rig.primary.fail_all(dead);  // all are out before the first fails
-  decide_batch(store, plans, results, errors);
-  CHECK(primary.batches == std::vector<std::size_t>{5, 5});
-  CHECK(breaker.state() == State::open);
-  decide_batch(store, plans, results, errors);
-  CHECK(primary.batches.size() == 2);
-  CHECK(primary.singles == 0);
-  for (const std::size_t i : {0U, 1U, 3U, 4U, 5U}) CHECK(results[i].source == Source::policy);
-  CHECK(errors[2] == Errc::invalid_key);
-
-  rig.primary.heal();
-  rig.clock.advance(1min);
-  decide_batch(store, plans, results, errors);  // the probe goes alone, and closes it
-  CHECK(primary.singles == 5);
-  CHECK(breaker.state() == State::closed);
-  decide_batch(store, plans, results, errors);
-  CHECK(primary.batches.size() == 3);
+  CHECK_FALSE(FallbackStore(*inner, breaker, FailurePolicy::closed()).stamps_by_clock());
 }
 
 }  // namespace sluice::test

@@ -39,6 +39,18 @@ TEST_CASE("a share of a bucket has the burst and the rate divided, to the tick",
   }
 }
 
+TEST_CASE("a share of a bucket is whole when all of it has come back, and not before",
+          "[fallback]") {
+  Rig rig(4);
+  rig.trip();
+  const TokenBucket bucket(rig.store, "b", Quota::per_second(7).burst(11));
+  REQUIRE(bucket.try_acquire("a", 2));
+  rig.clock.advance(1'142'857us);  // 2 * 4 / 7 s are 1,142,857.14 us
+  CHECK(bucket.try_acquire("a", 2).retry_after == 1us);
+  rig.clock.advance(1us);
+  CHECK(bucket.try_acquire("a", 2));
+}
+
 TEST_CASE("without the store nothing is reserved or borrowed: the hint is when it is there",
           "[fallback][bound]") {
   Rig rig(4);
@@ -79,6 +91,7 @@ TEST_CASE("as much as there is, is as much as there is of the share", "[fallback
   const TokenBucket bucket(rig.store, "b", Quota::per_second(10).burst(11));
   CHECK(bucket.try_acquire_up_to("a", 9).granted == 2);
   CHECK_FALSE(bucket.try_acquire_up_to("b", 9, 3));
+  CHECK(bucket.try_acquire_up_to("c", 1).granted == 1);
 }
 
 TEST_CASE("shares of windows, leases and slots are divided as well", "[fallback]") {
@@ -120,11 +133,27 @@ TEST_CASE("a request larger than a share is refused until the primary is back", 
   CHECK(bucket.try_acquire("a", 11));
 }
 
-TEST_CASE("a share that is no number of clients is refused where it is built", "[fallback]") {
+TEST_CASE("slots whose share is farther apart than time goes are refused", "[fallback]") {
+  constexpr Word clients = 1 << 20;
+  Rig rig(clients);
+  rig.trip();
+  const SlotLock slots(rig.store, "s", Span{(Word{1} << 44) + 1});  // 2^20 times that is above 2^64
+  const SlotPermit refused = slots.try_acquire("a");
+  CHECK_FALSE(refused);
+  CHECK(refused.decision.source == Source::policy);
+}
+
+TEST_CASE(
+    "a share that is no number of clients, and a deadline of nothing, are refused where they are "
+    "built",
+    "[fallback]") {
   VirtualClock clock;
   const auto local = make_virtual_store(clock);
   CHECK_THROWS_AS(FailurePolicy::local(*local, 0), std::invalid_argument);
   CHECK_THROWS_AS(FailurePolicy::local(*local, (1 << 20) + 1), std::invalid_argument);
+  CircuitBreaker breaker(clock);
+  CHECK_THROWS_AS(FallbackStore(*local, breaker, FailurePolicy::open(), 0us),
+                  std::invalid_argument);
 }
 
 }  // namespace sluice::test

@@ -104,6 +104,7 @@ TEST_CASE("a refusal without the store names the caller's step that must be wait
       CAPTURE(i);
       CHECK(told.each[i].step == i);
       CHECK(told.each[i].source == Source::fallback);
+      CHECK(told.each[i].at == rig.clock.now());
       CHECK(told.each[i].allowed == (waits[i] == 0us));
       CHECK(told.each[i].retry_after == waits[i]);
       CHECK(told.each[i].limit == (is_waved(plan.steps()[i]) ? 7 : 1));

@@ -38,6 +38,9 @@ class WireStore final : public StoreWrapper {
     ++batches_;
     Store::execute_batch(plans, done);
   }
+  [[nodiscard]] StorePart part_of(const Key& key) const noexcept override {
+    return parts ? parts(key) : StoreWrapper::part_of(key);
+  }
   [[nodiscard]] bool stamps_by_clock() const noexcept override { return false; }
   [[nodiscard]] bool may_block() const noexcept override { return blocks; }
 
@@ -72,10 +75,11 @@ class WireStore final : public StoreWrapper {
   [[nodiscard]] std::size_t asked() const noexcept { return asked_; }
   [[nodiscard]] std::size_t batches() const noexcept { return batches_; }
 
-  std::function<bool(const Plan&)> holds;  ///< false: answered at once; unset: true
-  std::function<bool(const Plan&)> drops;  ///< true: fails, and is not executed
-  bool blocks = true;                      ///< may_block()
-  int mark = 0;                            ///< of the calls from now on
+  std::function<bool(const Plan&)> holds;      ///< false: answered at once; unset: true
+  std::function<bool(const Plan&)> drops;      ///< true: fails, and is not executed
+  std::function<StorePart(const Key&)> parts;  ///< part_of(), if set
+  bool blocks = true;                          ///< may_block()
+  int mark = 0;                                ///< of the calls from now on
 
  private:
   struct Call {
