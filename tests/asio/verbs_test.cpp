@@ -461,14 +461,14 @@ Names names_in_headers() {
   return names;
 }
 
-/// The rows of the table: | `Limiter` | `blocking` | `step` | `async_name(...)` | result |
+/// The rows of the table: | `Limiter` | `call(...)` | `step` | result |
 Names names_in_table() {
   std::istringstream text(text_of(std::filesystem::path(SLUICE_SOURCE) / "docs/asio.md"));
   Names names;
-  const std::regex row(R"(\| `(\w+)` \|.*`(async_\w+)\(.*)");
+  const std::regex row(R"(\| `(\w+)` \| `(\w+)\(.*)");
   std::smatch found;
   for (std::string line; std::getline(text, line);) {
-    if (std::regex_match(line, found, row)) names.emplace(found[2], found[1]);
+    if (std::regex_match(line, found, row)) names.emplace("async_" + found[2].str(), found[1]);
   }
   return names;
 }
