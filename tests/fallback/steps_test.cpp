@@ -4,6 +4,7 @@
 #include <string>
 
 #include "sluice/limiters/token_bucket.hpp"
+#include "sluice/rules/fixed_window.hpp"
 #include "sluice/rules/leases.hpp"
 #include "sluice/rules/sliding_window.hpp"
 #include "sluice/rules/wait_line.hpp"
@@ -275,6 +276,11 @@ TEST_CASE("a step that has no answer is named, behind steps that are waved throu
     const Told told = ask(rig.store, steps);
     CHECK(told.error == Errc::circuit_open);
     CHECK(told.decision.step == 3);
+    // Windows of a calendar that is over.
+    steps.back() = {&fixed_window_acquire, {"tag", "past"}, {4, 0, 1, 2, 3, 4, 5, 1}};
+    const Told past = ask(rig.store, steps);
+    CHECK(past.error == Errc::outside_calendar);
+    CHECK(past.decision.step == 3);
   }
 }
 
