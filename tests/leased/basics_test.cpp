@@ -39,6 +39,17 @@ TEST_CASE("no more than most is held ahead of need", "[leased]") {
   CHECK(most >= 20);
 }
 
+TEST_CASE("a request for all there is takes what is held, and asks for the rest", "[leased]") {
+  LeasedRig rig({.hold = 10s, .most = 100});
+  const TokenBucket bucket(rig.store, "api", Quota::per_hour(1).burst(1000));
+  const TokenBucket plain(*rig.whole, "api", Quota::per_hour(1).burst(1000));
+  CHECK(rig.spend(bucket, 64, 1ms) == 64);
+  const Word left = plain.peek("a").remaining;
+  REQUIRE(left < 1000 - 64);
+  CHECK(bucket.try_acquire("a", 1000 - 64).allowed);
+  CHECK(plain.peek("a").remaining == 0);
+}
+
 TEST_CASE("a forked child spends nothing of what its parent holds", "[leased]") {
   LeasedRig rig({.hold = 10s, .most = 100});
   const TokenBucket bucket(rig.store, "api", Quota::per_hour(1).burst(1000));
