@@ -503,6 +503,15 @@ TEST_CASE("every asynchronous call answers as its blocking form", "[asio]") {
   }
 }
 
+TEST_CASE("the headers of asynchronous calls and waits include no limiter", "[asio]") {
+  const auto folder = std::filesystem::path(SLUICE_SOURCE) / "include/sluice/asio";
+  for (const char* header :
+       {"verbs.hpp", "acquire.hpp", "detail/async_verb.hpp", "detail/kept.hpp"}) {
+    INFO(header);
+    CHECK(text_of(folder / header).find("#include \"sluice/limiters/") == std::string::npos);
+  }
+}
+
 TEST_CASE("every call of a limiter has an asynchronous form, a test and a row in the table",
           "[asio]") {
   Names tested;
