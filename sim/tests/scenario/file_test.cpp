@@ -138,6 +138,9 @@ TEST_CASE("mistakes in a file are told with their line, and what is right") {
        "s.toml (variant \"b\"): run.warm_up must be less than"},
       {"[[sweep]]\nparameter = \"run.warm_up\"\nvalues = [\"1s\", \"2min\"]",
        "s.toml (run.warm_up = 2min): run.warm_up must be less than"},
+      {"[judges]\nrecovery = \"5s\"\n[[fault]]\nkind = \"store_down\"\nat = \"10s\"\nfor = "
+       "\"1s\"\n[[sweep]]\nparameter = \"run.duration\"\nvalues = [\"1min\", \"12s\"]",
+       "s.toml (run.duration = 12s): "},
       {"question = \"open", "s.toml:2: "},
       {"a = 1\na = 2", "s.toml:3: "},
   };
