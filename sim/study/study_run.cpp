@@ -194,7 +194,10 @@ class StudyRun {
     }
     result_.partial = complete < target;
     result_.replications = complete;
-    for (Row& row : result_.rows) row.figures.resize(complete);
+    for (Row& row : result_.rows) {
+      row.figures.resize(complete);
+      if (complete == 0) row.first = {};  // of it, no judge is heard either
+    }
     for (std::size_t i = 0; i < (complete - before) * rows; ++i) {
       for (const Objection& objection : objections[i]) {
         note_objection(result_, result_.rows[i % rows], before + i / rows, objection);

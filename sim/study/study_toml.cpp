@@ -529,18 +529,21 @@ void apply_override(Study& study, const std::string& text) {
 }
 
 /// What is to be known of the traces, before the figures.
-void warn(Study& study) {
-  const Scenario scenario = study.scenario(0, 0);
-  if (scenario.arrivals.file.empty()) return;
-  study.warnings = study.traces->read(scenario.arrivals.file).warnings;
+void warn(Study& study, const Scenario& scenario) {
+  if (!scenario.arrivals.trace) return;
+  const auto add = [&all = study.warnings](const std::string& warning) {
+    if (std::ranges::find(all, warning) == all.end()) all.push_back(warning);
+  };
+  const TraceFile file = study.traces->read(scenario.arrivals.file);
+  std::ranges::for_each(file.warnings, add);
   const auto& calls = *scenario.arrivals.trace;
   const auto end =
       std::ranges::lower_bound(calls, scenario.duration, {}, &ArrivalOptions::Traced::at);
   if (end == calls.end()) return;
-  study.warnings.push_back(scenario.arrivals.file + ": " + std::to_string(calls.end() - end) +
-                           " of " + std::to_string(calls.size()) +
-                           " calls come after run.duration and are left out; the last comes at " +
-                           std::to_string(calls.back().at.count() / 1'000'000) + "s");
+  add(scenario.arrivals.file + ": " + std::to_string(calls.end() - end) + " of " +
+      std::to_string(calls.size()) +
+      " calls come after run.duration and are left out; the last comes at " +
+      std::to_string(calls.back().at.count() / 1'000'000) + "s");
 }
 
 /// Refuses what the file sets and nothing uses, and then what --set does. What a file includes may
@@ -568,12 +571,12 @@ Study load_study(const std::filesystem::path& file, const std::vector<std::strin
         // Of a row in which the faults do nothing, nobody asks whether it recovers from them.
         const bool is_asked = study.faults.empty() || !row.faults.empty();
         if (is_asked) validate_recovery(row, study.judges.recovery);
+        warn(study, row);
       } catch (const std::invalid_argument& error) {
         fail(file.string() + study.row_text(v, p), error.what());
       }
     }
   }
-  warn(study);
   return study;
 }
 

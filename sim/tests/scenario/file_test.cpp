@@ -84,6 +84,7 @@ TEST_CASE("mistakes in a file are told with their line, and what is right") {
       {"[fault]\nkind = \"store_down\"", "s.toml:2: write [[fault]]"},
       {"replications = 0",
        "s.toml:2: replications: expected a whole number from 1 to 100000, got \"0\""},
+      {"precision = 2", "s.toml:2: precision: expected a number from 0 to 1, got \"2\""},
       {"confidence = 1.0", "s.toml:2: confidence: expected a number from 0.5 to 0.9999, got \"1\""},
       {"seed = -1",
        "s.toml:2: seed: expected a whole number from 0 to 4503599627370496, got \"-1\""},
@@ -137,6 +138,9 @@ TEST_CASE("mistakes in a file are told with their line, and what is right") {
        "s.toml (variant \"b\"): run.warm_up must be less than"},
       {"[[sweep]]\nparameter = \"run.warm_up\"\nvalues = [\"1s\", \"2min\"]",
        "s.toml (run.warm_up = 2min): run.warm_up must be less than"},
+      {"[judges]\nrecovery = \"5s\"\n[[fault]]\nkind = \"store_down\"\nat = \"10s\"\nfor = "
+       "\"1s\"\n[[sweep]]\nparameter = \"run.duration\"\nvalues = [\"1min\", \"12s\"]",
+       "s.toml (run.duration = 12s): "},
       {"question = \"open", "s.toml:2: "},
       {"a = 1\na = 2", "s.toml:3: "},
   };
@@ -171,7 +175,10 @@ TEST_CASE("a file includes another, whose settings it may change") {
   const Folder folder;
   folder.write("base.toml",
                "schema = 1\nreplications = 3\n[arrivals]\nrate = \"5/s\"\n[fleet]\nworkers = 2\n"
-               "[[fault]]\nkind = \"store_down\"\nfor = \"1s\"\n[[variant]]\nname = \"a\"\n");
+               "[[fault]]\nkind = \"store_down\"\nfor = \"1s\"\n[[variant]]\nname = \"a\"\n"
+               "[[sweep]]\nparameter = \"arrivals.load\"\nvalues = [1, 2]\n"
+               "[limiter]\nmost = 5\n"  // which does nothing, and may
+               "[[expect]]\nmetric = \"goodput\"\nleast = 1\n");
   const Study same = load_study(folder.write("same.toml", "include = \"base.toml\"\n"));
   CHECK(same.name == "same");
   CHECK(same.replications == 3);
@@ -181,7 +188,16 @@ TEST_CASE("a file includes another, whose settings it may change") {
       folder.write("other.toml",
                    "schema = 1\ninclude = \"same.toml\"\nname = \"o\"\n[fleet]\nworkers = 3\n"
                    "[[fault]]\nkind = \"store_slow\"\nfor = \"1s\"\nfactor = 2\n"
-                   "[[variant]]\nname = \"b\"\nfleet.workers = 4\n"));
+                   "[[variant]]\nname = \"b\"\nfleet.workers = 4\n"
+                   "[[sweep]]\nparameter = \"arrivals.load\"\nvalues = [3]\n"
+                   "[[expect]]\nmetric = \"goodput\"\nleast = 2\nmost = 2\n"));
+  CHECK(other.points() == 1);
+  REQUIRE(other.expectations.size() == 1);
+  CHECK(other.expectations[0].least == 2);
+  CHECK_THROWS_WITH(load_study(folder.write("idle.toml",
+                                            "include = \"base.toml\"\n\n[[fault]]\n"
+                                            "kind = \"store_slow\"\nfor = \"1s\"\n")),
+                    Catch::Matchers::StartsWith((folder.path / "idle.toml").string() + ":3: "));
   CHECK(other.name == "o");
   CHECK(other.scenario(0, 0).fleet.workers == 4);
   CHECK(other.scenario(0, 0).arrivals.rate.events == 5);
@@ -209,18 +225,26 @@ TEST_CASE("includes that lead nowhere, or in a circle") {
         at + "/c.toml:1: include: more than 8 files include one another, perhaps in a circle");
   CHECK(told(folder.write("self.toml", "include = \"self.toml\"\n")).find("in a circle") !=
         std::string::npos);
+  folder.write("0.toml", "schema = 1\n");
+  for (int i = 1; i <= 9; ++i) {
+    const auto file = folder.write(std::to_string(i) + ".toml",
+                                   "include = \"" + std::to_string(i - 1) + ".toml\"\n");
+    CHECK((told(file) == "") == (i <= 8));
+  }
   folder.write("bad.toml", "schema = 1\n[fleet]\nworkers = 0\n");
   CHECK(told(folder.write("user.toml", "include = \"bad.toml\"\n")) ==
         at + "/bad.toml:3: fleet.workers: expected a whole number from 1 to 5000, got \"0\"");
 }
 
 TEST_CASE("--set sets lists, numbers and texts, over what variants say") {
-  const std::string text = "[[variant]]\nname = \"a\"\nfleet.workers = 4\n";
+  const std::string text =
+      "[[variant]]\nname = \"b\"\n[[variant]]\nname = \"a\"\nfleet.workers = 4\n";
   const Study study =
       study_of(text, {"fleet.workers=7", "upstream.limits=[\"5/s\", \"100/min aligned\"]",
                       "arrivals.load=0.5", "store.to=log_normal(1ms, 2ms)", "run.duration = 30s",
                       "limiter.limit=\"7/s\""});
-  const Scenario scenario = study.scenario(0, 0);
+  CHECK(study.scenario(0, 0).fleet.workers == 7);
+  const Scenario scenario = study.scenario(1, 0);
   CHECK(scenario.fleet.workers == 7);
   REQUIRE(scenario.upstream.limits.size() == 2);
   CHECK(scenario.upstream.limits[1].aligned);
@@ -356,8 +380,10 @@ TEST_CASE("a single run as a file repeats its run alone") {
       "= 4\n"
       "[run]\nduration = \"10s\"\n[upstream]\nlimits = [\"50/s\", \"400/10s aligned\"]\n"
       "[[variant]]\nname = \"a\"\nlimiter.wait = \"poll\"\n[[variant]]\nname = \"b\"\n"
-      "limiter.limit = \"90/s\"\n[[sweep]]\nparameter = \"arrivals.load\"\nvalues = [0.7, 1.3]\n"
-      "[[fault]]\nkind = \"network_loss\"\nat = \"2s\"\nfor = \"1500ms\"\nfactor = 0.3\nshare = "
+      "limiter.limit = \"90/s\"\nupstream.limits = []\n[[sweep]]\nparameter = "
+      "\"arrivals.load\"\nvalues = [0.7, 1.3]\n"
+      "[[fault]]\nkind = \"network_loss\"\nat = \"2s\"\nfor = \"1500ms\"\nfactor = "
+      "0.301234567\nshare = "
       "0.45\n"
       "[[fault]]\nkind = \"clock_step\"\nat = \"4s\"\nstep = \"-300ms\"\n"
       "[[fault]]\nkind = \"upstream_second\"\nat = \"5s\"\nlimit = \"77/s aligned\"\n"

@@ -187,7 +187,7 @@ TEST_CASE("a log that cannot tell what live traffic does is replayed with a warn
 
 TEST_CASE("a scenario reads the trace beside it once, and all its runs share the calls") {
   const Folder folder;
-  (void)folder.write("calls.csv", "t,key\n0,a\n9.999999,b\n10,c\n12,a\n");
+  (void)folder.write("calls.csv", "t,key\n0,a\n5,a\n9.999999,b\n10,c\n12,a\n");
   const auto file = folder.write("study.toml", scenario_of_trace);
   const Study study = load_study(file);
   const Scenario first = study.scenario(0, 0);
@@ -196,8 +196,21 @@ TEST_CASE("a scenario reads the trace beside it once, and all its runs share the
   CHECK(first.arrivals.trace == second.arrivals.trace);
   CHECK(first.jobs.keys == 3);
   REQUIRE(study.warnings.size() == 1);
-  CHECK_THAT(study.warnings[0], contains_text("2 of 4 calls come after run.duration"));
+  CHECK_THAT(study.warnings[0], contains_text("2 of 5 calls come after run.duration"));
   CHECK_THAT(study.warnings[0], contains_text("the last comes at 12s"));
+}
+
+TEST_CASE("the trace of each row is beside the file, and its warnings are told once") {
+  const Folder folder;
+  (void)folder.write("calls.csv", "t,key\n0,a\n1,b\n");
+  (void)folder.write("late.csv", "t,key\n0,a\n12,b\n");
+  const Study study = load_study(folder.write(
+      "study.toml", scenario_of_trace +
+                        "[[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\"\n[[sweep]]\n"
+                        "parameter = \"arrivals.file\"\nvalues = [\"calls.csv\", \"late.csv\"]\n"));
+  CHECK(study.scenario(1, 1).arrivals.file == (folder.path() / "late.csv").string());
+  REQUIRE(study.warnings.size() == 1);
+  CHECK_THAT(study.warnings[0], contains_text("late.csv: 1 of 2 calls come after run.duration"));
 }
 
 TEST_CASE("each call of a trace takes its own cost of its own key's limit") {

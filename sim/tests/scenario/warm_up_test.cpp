@@ -368,6 +368,13 @@ TEST_CASE("a pilot whose time stands still is told with its seed") {
   CAPTURE(message);
   CHECK(contains(message, "the time stands still at 0.000000 s: 1000 events have run there"));
   CHECK(contains(message, "a run with a seed of 77 and a warm-up of 0s repeats it"));
+
+  Study study = two_variants();
+  study.variants[1].settings = {
+      {"arrivals.kind", {"closed"}}, {"arrivals.think", {"0s"}},
+      {"upstream.latency", {"0s"}},  {"upstream.to", {"0s"}},
+      {"upstream.from", {"0s"}},     {"run.events_per_instant", {"1000"}}};
+  CHECK_THROWS_WITH(run_study(study), Catch::Matchers::StartsWith("two (variant \"slow\") (arr"));
 }
 
 TEST_CASE("a stop ends the pilots, and no replication is done") {

@@ -437,11 +437,15 @@ TEST_CASE("what one variant, one value or one layer disables, another may use") 
              "[limiter]\nmost = 5\n") == "");
   CHECK_THAT(told("[[sweep]]\nparameter = \"limiter.most\"\nvalues = [1, 2]\n"),
              contains_text(":2: limiter.most does nothing"));
-  // What is dropped from a row is its default there.
+  CHECK(told("[[fault]]\nkind = \"store_down\"\nfor = \"1s\"\n[[variant]]\nname = \"a\"\n"
+             "limiter.kind = \"none\"\n[[variant]]\nname = \"b\"\n") == "");
+  // What is dropped from a row is its default there, and so is what needs it.
   Study study;
   study.settings = {{"limiter.burst", {"5"}}, {"limiter.most", {"7"}}};
   study.variants = {{"a", {}}, {"b", {{"limiter.kind", {"none"}}}}};
   CHECK(study.scenario(0, 0).limiter.burst == 5);
   CHECK(study.scenario(0, 0).limiter.most == 100);
   CHECK(study.scenario(1, 0).limiter.burst == 0);
+  study.variants[1].settings = {{"limiter.kind", {"sliding_window"}}, {"limiter.hold", {"1s"}}};
+  CHECK(study.scenario(1, 0).limiter.most == 100);
 }

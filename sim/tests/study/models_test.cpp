@@ -455,6 +455,8 @@ TEST_CASE("a figure says how much is known of it") {
   CHECK(text({40, 41, 39, 40}, share, "%") == "40 ±2.38 %");
   CHECK(text({0, 0, 0, 4}, share, "%") == "1 (0 to 6.84) %");
   CHECK(text({100, 100, 96}, share, "%") == "98.7 (85.4 to 100) %");
+  CHECK(text({9'999, 9'999}, any, "s") == "9999 s");
+  CHECK(text({-12'345, -12'345}, {-infinite, infinite}, "") == "-12,345");
   CHECK(text({7}, any, "s") == "7 s (1 run)");
   CHECK(text({NAN, 7, NAN}, any, "s") == "7 s (1 of 3 runs)");
   CHECK(text({infinite, 7, infinite}, any, "s") == "not in 2 of 3 runs");

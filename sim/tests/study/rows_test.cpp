@@ -9,11 +9,13 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <sstream>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "sim/log/text.hpp"
 #include "sim/scenario/judges.hpp"
 #include "sim/study/figures_file.hpp"
 #include "sim/study/output.hpp"
@@ -49,6 +51,7 @@ struct Grid {
   Study study;
   StudyResult result;
   std::vector<Judgement> noted;  ///< what judges object to, the first of each row
+  bool has_warm_up = false;      ///< by pilots, of some row
 
   explicit Grid(test::Random& random) {
     study.name = "grid";
@@ -56,7 +59,10 @@ struct Grid {
     study.settings = {{"run.duration", {"60s"}}, {"client.timeout", {"1s"}}};
     study.faults = {
         {.kind = Kind::upstream_down, .at = 10s, .length = Span{random.between(1, 20'000'000)}},
-        {.kind = Kind::upstream_slow, .at = 5s, .length = 1s, .factor = 2.5}};
+        {.kind = Kind::upstream_slow, .at = 5s, .length = 1s, .factor = 2.5},
+        {.kind = Kind::network_loss, .at = 5s, .length = 1s, .share = 0.5, .factor = 0.25}};
+    study.seed = random.below(1000);
+    study.notes = {"one", "two"};
     study.confidence = random.one_in(2) ? 0.99 : 0.95;
     study.headline.clear();
     for (const Metric metric : asked_of) study.headline.emplace_back(info(metric).name);
@@ -64,14 +70,17 @@ struct Grid {
     for (Word count = random.between(0, 8); count > 0; --count) expect(random);
     if (random.one_in(4)) study.judges.sometimes = {"crashes", "orphaned"};
     if (random.one_in(4)) study.judges.never = {"orphaned", "crashes"};
+    study.replications = result.replications + random.below(3);
+    study.precision = random.one_in(2) ? 0.025 : 0;
     result.partial = random.one_in(8);
+    result.imprecise = random.one_in(8);
     if (random.one_in(2)) object(random);
     judge(result);
   }
 
   /// In seconds.
   [[nodiscard]] double remain(std::size_t variant) const {
-    const Span duration = study.variants[variant].settings.empty() ? 60s : 90s;
+    const Span duration = study.variants[variant].name.starts_with('b') ? 90s : 60s;
     return static_cast<double>((duration - study.faults[0].end()).count()) / 1e6;
   }
 
@@ -94,7 +103,8 @@ struct Grid {
 
  private:
   void make_rows(test::Random& random) {
-    const std::vector<Setting> longer = {{"run.duration", {"90s"}}};
+    const std::vector<Setting> longer = {{"run.duration", {"90s"}},
+                                         {"upstream.limits", {"8/s", "9/min"}}};
     study.variants = {{"a", {}}, {"b, or \"c\"", longer}, {"\"d\"", {}}};
     study.variants.resize(static_cast<std::size_t>(random.between(1, 3)));
     if (study.variants.size() == 1 && random.one_in(2)) study.variants[0].name.clear();
@@ -103,6 +113,14 @@ struct Grid {
       study.sweeps.push_back({"upstream.limits", {{"5/s", "9/min"}, {"7/s"}}});
     }
     if (random.one_in(3)) study.sweeps.push_back({"fleet.workers", {{"2"}, {"3"}}});
+    if (random.one_in(2)) {  // of one variant, or at one value
+      has_warm_up = true;
+      if (random.one_in(2)) {
+        study.variants.back().settings.push_back({"run.warm_up", {"auto"}});
+      } else {
+        study.sweeps.push_back({"run.warm_up", {{"1s"}, {"auto"}}});
+      }
+    }
     result.study = &study;
     result.replications = static_cast<std::size_t>(random.between(1, 6));
     for (std::size_t variant = 0; variant < study.variants.size(); ++variant) {
@@ -275,6 +293,15 @@ Lines point_fields(const Grid& grid, std::size_t point) {
   return fields;
 }
 
+/// Each sweep and its value.
+std::string point_name(const Grid& grid, std::size_t point) {
+  Lines each;
+  for (std::size_t i = 0; i < grid.study.sweeps.size(); ++i) {
+    each.push_back(grid.study.sweeps[i].path + " = " + joined(grid.at(point)[i]));
+  }
+  return joined(each);
+}
+
 /// Its name, then those of the sweeps, if there are several.
 Lines csv_head(const Grid& grid, const Lines& rest) {
   Lines head{"variant"};
@@ -348,14 +375,61 @@ const char* name_of(Status status) {
   return status == Status::holds ? "holds" : status == Status::fails ? "fails" : "undecided";
 }
 
+json sweep_json(const Grid& grid) {
+  const auto& sweeps = grid.study.sweeps;
+  if (sweeps.empty()) return {};
+  json axes = json::array();
+  Lines paths;
+  for (const Sweep& sweep : sweeps) {
+    paths.push_back(sweep.path);
+    Lines values;
+    for (const Texts& texts : sweep.values) values.push_back(joined(texts));
+    axes.push_back({{"parameter", sweep.path}, {"values", values}});
+  }
+  if (sweeps.size() == 1) return axes[0];
+  Lines points;
+  for (std::size_t i = 0; i < grid.study.points(); ++i) points.push_back(point_name(grid, i));
+  return {{"parameter", joined(paths)}, {"values", points}, {"axes", axes}};
+}
+
 void check_json(const Grid& grid) {
   const Study& study = grid.study;
   const json all = json::parse(to_json(grid.result, "x"));
-  CHECK(all["verdict"] == name_of(grid.result.status()));
-  CHECK(all["replications"] == grid.result.replications);
-  CHECK(all["partial"] == grid.result.partial);
-  CHECK(all["confidence"] == study.confidence);
-  CHECK(all["duration_us"] == 60'000'000);
+  const json head = {{"verdict", name_of(grid.result.status())},
+                     {"scenario", study.name},
+                     {"question", study.question},
+                     {"seed", study.seed},
+                     {"replications", grid.result.replications},
+                     {"planned_replications", study.replications},
+                     {"partial", grid.result.partial},
+                     {"precision", study.precision},
+                     {"imprecise", grid.result.imprecise},
+                     {"confidence", study.confidence},
+                     {"duration_us", 60'000'000},
+                     {"warmup_rule", grid.has_warm_up ? json("MSER-5") : json()},
+                     {"headline", study.headline},
+                     {"notes", study.notes},
+                     {"sweep", sweep_json(grid)}};
+  for (const auto& [key, value] : head.items()) {
+    CAPTURE(key);
+    CHECK(all[key] == value);
+  }
+  for (const MetricInfo& each : metrics()) {
+    const json& told = all["metrics"][std::string(each.name)];
+    CHECK(told["title"] == each.title);
+    CHECK(told["unit"] == each.unit);
+    CHECK(told["least"] == (std::isfinite(each.least) ? json(each.least) : json()));
+    CHECK(told["most"] == (std::isfinite(each.most) ? json(each.most) : json()));
+  }
+  for (const Parameter& each : parameters()) {
+    const std::string path(each.path);
+    const auto set = std::ranges::find(study.settings, path, &Setting::path);
+    CHECK(all["parameters"][path] ==
+          (set != study.settings.end() ? set->texts[0] : std::string(each.standard)));
+  }
+  for (const Judgement& each : grid.result.judgements) {
+    CHECK(all["judge_help"][each.judge] == judge_help(each.judge));
+  }
   json faults = json::array();
   for (const FaultPlan& fault : study.faults) {
     faults.push_back({fault.at.count(), (fault.at + fault.length).count()});
@@ -364,6 +438,7 @@ void check_json(const Grid& grid) {
     CHECK(json{all["faults"][i]["from_us"], all["faults"][i]["to_us"]} == faults[i]);
   }
   CHECK(all["faults"][1]["text"] == "upstream slow, factor 2.5");
+  CHECK(all["faults"][2]["text"] == "network loss, share 0.5, factor 0.25");
 
   REQUIRE(all["rows"].size() == grid.result.rows.size());
   for (std::size_t i = 0; i < grid.result.rows.size(); ++i) {
@@ -373,7 +448,13 @@ void check_json(const Grid& grid) {
     CHECK(told["point"] == row.point);
     CHECK(told["warmup_us"] == row.warm_up.count());
     CHECK(told["trace"] == fmt::format("{:x}", row.first.trace));
-    CHECK(told["parameters"].size() == study.variants[row.variant].settings.size());
+    json settings = json::object();
+    for (const Setting& each : study.variants[row.variant].settings) {
+      settings[each.path] = joined(each.texts);
+    }
+    CHECK(told["parameters"] == settings);
+    CHECK(told["charts_of"] ==
+          json{{"replication", 1}, {"of", grid.result.replications}, {"seed", study.seed}});
     for (const MetricInfo& each : metrics()) {
       const Estimate value = row.estimate(metric(each.name), study.confidence);
       CHECK(told["figures"][std::string(each.name)] == estimate_json(grid, value, row.variant));
@@ -424,10 +505,34 @@ void check_json(const Grid& grid) {
   CHECK(all["judges"] == judges);
 }
 
-/// The lines behind the table.
+/// What stands between the table and the verdicts.
+std::string summary(const Grid& grid) {
+  const Study& study = grid.study;
+  const std::size_t count = grid.result.replications;
+  std::string text = count == 1 ? "1 replication" : fmt::format("{} replications", count);
+  if (study.sweeps.size() > 1) {
+    std::string factors;
+    for (const Sweep& sweep : study.sweeps) {
+      factors +=
+          (factors.empty() ? "" : " x ") + fmt::format("{} of {}", sweep.values.size(), sweep.path);
+    }
+    text += fmt::format(" of {} points ({})", study.points(), factors);
+  }
+  text += count == 1                 ? ", without intervals"
+          : study.confidence == 0.95 ? ", 95 % intervals"
+                                     : ", 99 % intervals";
+  text += fmt::format(", seed {}", study.seed);
+  if (grid.result.partial) text += "; PARTIAL: it was stopped";
+  text += "\n\n";
+  if (!grid.result.imprecise) return text;
+  return text + fmt::format("undecided {} is not known within {} % in every row\n",
+                            info(metric(study.headline[0])).title,
+                            study.precision == 0 ? "0" : "2.5");
+}
+
 void check_text(const Grid& grid) {
   const Study& study = grid.study;
-  std::string expected;
+  std::string expected = summary(grid);
   for (const Verdict& verdict : grid.result.verdicts) {
     const bool is_quotient = !verdict.expectation->of.empty();
     const auto unit = is_quotient ? "" : info(metric(verdict.expectation->metric)).unit;
@@ -441,21 +546,29 @@ void check_text(const Grid& grid) {
     const std::string& variant = study.variants[each.variant].name;
     // What never happened did so in no row.
     if (each.replication && !variant.empty()) place = " of '" + variant + "'";
-    if (each.replication && !study.sweeps.empty()) place += " at " + study.point_name(each.point);
+    if (each.replication && !study.sweeps.empty()) place += " at " + point_name(grid, each.point);
     expected += fmt::format("OBJECTS   {}{}: {}\n", each.judge, place, each.text);
   }
   const std::string text = to_text(grid.result);
   CAPTURE(text, expected);
   CHECK(text.ends_with("\n\n" + expected));
-  CHECK((text.find("PARTIAL") != std::string::npos) == grid.result.partial);
-  std::size_t at = 0;
+  std::istringstream lines(text);
+  std::string line;
+  for (int i = 0; i < 3; ++i) std::getline(lines, line);
+  CHECK((line.find("warm-up (MSER-5)") != std::string::npos) == grid.has_warm_up);
   for (const Row& row : grid.result.rows) {
-    for (const std::string& name : study.headline) {
-      const Estimate value = row.estimate(metric(name), study.confidence);
-      at = text.find(figure_text(value, info(metric(name)).unit), at);
+    std::getline(lines, line);
+    Lines names{study.variants[row.variant].name, point_name(grid, row.point)};
+    std::erase(names, "");
+    const std::string name = names.empty() ? study.name : joined(names);
+    std::size_t at = line.find_first_not_of(' ');
+    CHECK(line.substr(std::min(at, line.size())).starts_with(name + "  "));
+    for (const std::string& each : study.headline) {
+      const Estimate value = row.estimate(metric(each), study.confidence);
+      at = line.find("  " + figure_text(value, info(metric(each)).unit), at);
       CHECK(at != std::string::npos);
     }
-    at = text.find('\n', at);
+    if (grid.has_warm_up) CHECK(line.ends_with("  " + tool::duration(row.warm_up)));
   }
 }
 
@@ -466,6 +579,9 @@ Lines figure_lines(const Grid& grid, const StudyResult& result) {
     std::string name = grid.study.variants[row.variant].name;
     if (!grid.study.sweeps.empty()) name += "@" + grid.study.point_text(row.point);
     all.push_back(fmt::format("{} | trace | {:016x}", name, row.first.trace));
+    if (grid.has_warm_up) {
+      all.push_back(fmt::format("{} | warm_up | {}us", name, row.warm_up.count()));
+    }
     for (const std::string& each : grid.study.headline) {
       const Estimate value = row.estimate(metric(each), grid.study.confidence);
       if (value.never != 0) {
@@ -521,7 +637,7 @@ TEST_CASE("each row is judged, and told, by its own figures") {
     const Grid grid(random);
     const StudyResult& result = grid.result;
     std::size_t next = 0;
-    Status worst = result.partial ? Status::undecided : Status::holds;
+    Status worst = result.partial || result.imprecise ? Status::undecided : Status::holds;
     for (const Expectation& expectation : grid.study.expectations) {
       for (const Row& row : result.rows) {
         if (!is_asked(grid, expectation, row)) continue;

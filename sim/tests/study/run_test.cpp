@@ -1,8 +1,12 @@
 // Runs of studies: the same bytes on any number of threads, what a stop leaves, what an exception
 // ends. Threading: run_study() starts threads.
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 #include <optional>
 #include <set>
 #include <stdexcept>
@@ -10,6 +14,7 @@
 #include <vector>
 
 #include "sim/scenario/judges.hpp"
+#include "sim/study/new_file.hpp"
 #include "sim/study/output.hpp"
 #include "sim/study/shrink.hpp"
 #include "sim/study/study_run.hpp"
@@ -44,61 +49,67 @@ TEST_CASE("a study has the same bytes on any number of threads") {
   CHECK(bytes(7) == alone);
 }
 
-TEST_CASE("the output of a grid names all parameters that are swept") {
+TEST_CASE("each row of a grid is its own scenario, and all rows have the same seeds") {
   Study study = small_study();
-  study.replications = 2;
-  study.sweeps = {{"arrivals.load", {{"0.5"}, {"1.5"}}}, {"jobs.keys", {{"1"}, {"3"}}}};
+  study.replications = 3;
+  study.variants[1].settings.push_back({"arrivals.load", {"0.1"}});  // the sweep decides
+  study.sweeps = {{"arrivals.load", {{"0.5"}, {"1.5"}}}, {"fleet.workers", {{"2"}, {"3"}}}};
   Expectation expected;
   expected.metric = "goodput";
   expected.least = 1;
   study.expectations = {expected};
-  study.expectations[0].at_values = {{"jobs.keys", {"3"}}};
-  const StudyResult result = run_study(study);
-  REQUIRE(result.rows.size() == 8);
-  const Row& last = result.row(1, 3);
-  const std::string text = to_text(result);
-  CHECK(text.find("b, arrivals.load = 1.5, jobs.keys = 3") != std::string::npos);
-  CHECK(text.find("2 replications of 4 points (2 of arrivals.load x 2 of jobs.keys), 99 %") !=
-        std::string::npos);
-  CHECK(text.find("of 'a' at arrivals.load = 0.5, jobs.keys = 3: at least 1 /s") !=
-        std::string::npos);
-  REQUIRE(result.verdicts.size() == 4);
-  CHECK(result.verdicts[3].variant == 1);
-  CHECK(result.verdicts[3].point == 3);
-  const std::string figures = figures_csv(result);
-  CHECK(figures.find(
-            "variant,arrivals.load,jobs.keys,metric,unit,mean,low,high,replications,never\n") == 0);
-  CHECK(figures.find("\nb,1.5,3,goodput,/s," +
-                     std::to_string(last.figures[0][Metric::goodput]).substr(0, 2)) !=
-        std::string::npos);
-  CHECK(series_csv(result).find("variant,arrivals.load,jobs.keys,time_s,") == 0);
-  const std::string json = to_json(result, "x");
-  CHECK(json.find("\"sweep\":{\"parameter\":\"arrivals.load, jobs.keys\",\"values\":["
-                  "\"arrivals.load = 0.5, jobs.keys = 1\",") != std::string::npos);
-  CHECK(json.find("\"axes\":[{\"parameter\":\"arrivals.load\",\"values\":[\"0.5\",\"1.5\"]},"
-                  "{\"parameter\":\"jobs.keys\",\"values\":[\"1\",\"3\"]}]") != std::string::npos);
-  // The figures are those of the scenario with both values.
-  CHECK(last.first.trace == sim::run(study.scenario(1, 3)).trace);
-}
-
-TEST_CASE("replications differ, and the first has the study's own seed") {
-  const Study study = small_study();
   CHECK(seed_of(study, 0) == study.seed);
   CHECK(seed_of(study, 1) != seed_of(study, 2));
   const StudyResult result = run_study(study);
-  REQUIRE(result.rows.size() == 2);
-  for (const Row& row : result.rows) {
-    REQUIRE(row.figures.size() == 5);
-    CHECK(row.figures[0][Metric::events] != row.figures[1][Metric::events]);
+  REQUIRE(result.rows.size() == 8);
+  std::set<std::uint64_t> traces;
+  for (std::size_t i = 0; i < 8; ++i) {
+    const Row& row = result.rows[i];
+    REQUIRE(row.figures.size() == 3);
+    Scenario scenario = study.scenario(i / 4, i % 4);
+    CHECK(scenario.arrivals.load == (i % 4 < 2 ? 0.5 : 1.5));
+    for (std::size_t replication = 0; replication < 3; ++replication) {
+      scenario.seed = seed_of(study, replication);
+      const RunResult alone = sim::run(scenario);
+      CHECK(row.figures[replication][Metric::events] == alone.figures[Metric::events]);
+      const StudyResult again = run_study(single_run(study, i / 4, i % 4, replication));
+      CHECK(again.rows[0].first.trace == alone.trace);
+      CHECK(again.verdicts.empty());
+      if (replication == 0) CHECK(row.first.trace == alone.trace);
+      traces.insert(alone.trace);
+    }
   }
-  const Study single = single_run(study, 1, 0, 3);
-  CHECK(run_study(single).rows[0].figures[0][Metric::events] ==
-        result.rows[1].figures[3][Metric::events]);
+  CHECK(traces.size() == 24);
+}
+
+TEST_CASE("what stops in the first replication has no figure, and no judge is heard") {
+  Study study = small_study();
+  study.settings = {{"fleet.workers", {"1"}},    {"arrivals.kind", {"closed"}},
+                    {"limiter.kind", {"none"}},  {"upstream.to", {"0s"}},
+                    {"upstream.from", {"0s"}},   {"upstream.limits", {}},
+                    {"run.duration", {"300h"}},  {"run.events_per_instant", {"1000"}},
+                    {"arrivals.think", {"10ms"}}};
+  study.variants = {{"stands still", {{"arrivals.think", {"0s"}}, {"upstream.latency", {"0s"}}}},
+                    {"goes on", {}}};
+  study.precision = 0.02;
+  study.headline = {"goodput"};
+  std::atomic<bool> stop{false};
+  StudyOptions options{.jobs = 1, .stop = &stop, .progress = {}};
+  options.progress = [&](const StudyProgress& progress) {
+    if (progress.done == 1) stop = true;
+  };
+  const StudyResult result = run_study(study, options);
+  CHECK(result.partial);
+  CHECK_FALSE(result.imprecise);
+  CHECK(result.replications == 0);
+  CHECK(result.judgements.empty());
 }
 
 TEST_CASE("a stop leaves the first replications of all rows, and says so") {
   Study study = small_study();
   study.replications = 100'000;
+  study.headline = {"wait_mean"};
+  study.precision = 0.0001;
   std::atomic<bool> stop{false};
   StudyOptions options{.jobs = 2, .stop = &stop, .progress = {}};
   options.progress = [&](const StudyProgress& progress) {
@@ -106,6 +117,7 @@ TEST_CASE("a stop leaves the first replications of all rows, and says so") {
   };
   const StudyResult result = run_study(study, options);
   CHECK(result.partial);
+  CHECK_FALSE(result.imprecise);
   CHECK(result.replications < study.replications);
   CHECK(result.status() != Status::holds);
   for (const Row& row : result.rows) {
@@ -127,8 +139,8 @@ TEST_CASE("precision doubles the replications until the interval of every row is
                              {"limiter.limit", {"20/s"}},
                              {"limiter.shadow", {"fixed_window"}}}});
   std::set<std::size_t> counts;
-  for (const std::string name : {"wait_mean", "shadow_deviation", "critical_done"}) {
-    study.headline = {name};
+  for (const std::string name : {"wait_mean", "shadow_deviation", "critical_done", "crashes"}) {
+    study.headline = {name, "wait_p99"};
     for (const std::size_t first : {1U, 3U}) {
       study.replications = 32 * first;
       study.precision = 0;
@@ -150,8 +162,18 @@ TEST_CASE("precision doubles the replications until the interval of every row is
         Study asked = study;
         asked.replications = first;
         asked.precision = precision;
-        const StudyResult narrow = run_study(asked);
+        StudyProgress last;
+        const StudyResult narrow = run_study(
+            asked, {.jobs = 0, .stop = nullptr, .progress = [&](const auto& now) { last = now; }});
         CHECK(narrow.replications == expected);
+        CHECK(last.all == 3 * expected);
+        CHECK(last.done == last.all);
+        double events = 0;
+        for (const Row& row : narrow.rows) {
+          for (const Figures& each : row.figures) events += each[Metric::events];
+          CHECK(row.first.trace == all.row(row.variant, row.point).first.trace);
+        }
+        CHECK(static_cast<double>(last.events) == events);
         CHECK_FALSE(narrow.imprecise);
         CHECK(run_study(single_run(asked, 0, 0, 0)).replications == 1);
         counts.insert(expected);
@@ -173,6 +195,7 @@ TEST_CASE("a row in which the faults do nothing is not asked whether it recovers
     CAPTURE(row.variant);
     const auto& judges = row.first.judges;
     CHECK((std::ranges::find(judges, recovery_judge) != judges.end()) == (row.variant == 0));
+    CHECK(single_run(study, row.variant, 0, 0).judges.recovery == Span{row.variant == 0 ? 2s : 0s});
   }
 }
 
@@ -202,14 +225,31 @@ TEST_CASE("a judgement names the first replication that its judge objects to") {
   CHECK(later > 0);
 }
 
-TEST_CASE("what a run throws arrives") {
+TEST_CASE("what a run throws arrives, and ends the study") {
   Study study = small_study();
-  study.settings.push_back({"client.cap", {"100d"}});
+  study.variants[0].settings = {{"client.cap", {"100d"}}};
   for (const unsigned jobs : {1U, 4U}) {
-    CHECK_THROWS_WITH(run_study(study, {.jobs = jobs, .stop = nullptr, .progress = {}}),
-                      Catch::Matchers::StartsWith("small (variant \"") &&
+    std::size_t done = 0;
+    const auto count = [&](const StudyProgress& progress) { done = progress.done; };
+    CHECK_THROWS_WITH(run_study(study, {.jobs = jobs, .stop = nullptr, .progress = count}),
+                      Catch::Matchers::StartsWith("small (variant \"a\")") &&
                           Catch::Matchers::Contains("cap 8640000000000 us"));
+    if (jobs == 1) CHECK(done == 0);
   }
+}
+
+TEST_CASE("a file that is not finished leaves nothing") {
+  const auto path =
+      std::filesystem::temp_directory_path() / ("sluice-run-" + std::to_string(getpid()) + ".txt");
+  write_file(path, "whole");
+  NewFile(path).out() << "half";
+  CHECK_FALSE(std::filesystem::exists(path.string() + ".part"));
+  std::ifstream in(path);
+  CHECK(std::string(std::istreambuf_iterator<char>(in), {}) == "whole");
+  // No text of a scenario ends the script element of the report.
+  write_file(path, "<script>/*RESULT*/</script>");
+  CHECK(to_html("{\"a\":\"</script>\"}", path) == "<script>{\"a\":\"\\u003c/script>\"}</script>");
+  std::filesystem::remove(path);
 }
 
 TEST_CASE("a run repeats itself") {
