@@ -115,4 +115,21 @@ class SettleVerb : public ReservationChange {
   }
 };
 
+/// The verbs that both kinds of bucket have.
+template <class Bucket>
+struct ReservationVerbs {
+  static RefundVerb refund(const Bucket& bucket, const Key& key, Reservation& reservation,
+                           Cost amount) noexcept {
+    return {bucket, key, reservation, amount};
+  }
+  static RefundVerb cancel(const Bucket& bucket, const Key& key,
+                           Reservation& reservation) noexcept {
+    return {bucket, key, reservation, reservation.granted};
+  }
+  static SettleVerb settle(const Bucket& bucket, const Key& key, Reservation& reservation,
+                           Cost true_cost) noexcept {
+    return {bucket, key, reservation, true_cost};
+  }
+};
+
 }  // namespace sluice::detail

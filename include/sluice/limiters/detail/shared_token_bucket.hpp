@@ -7,7 +7,7 @@
 namespace sluice {
 
 /// Verbs of the calls; see sluice/detail/verb.hpp.
-struct SharedTokenBucket::Verbs {
+struct SharedTokenBucket::Verbs : detail::ReservationVerbs<SharedTokenBucket> {
   /// The decision, with the quota's burst from the second output word.
   struct WithLimit {
     Decision operator()(const Outcome& outcome, std::error_code& /*error*/) const noexcept {
@@ -46,18 +46,6 @@ struct SharedTokenBucket::Verbs {
   }
   static Reserve borrow(const SharedTokenBucket& bucket, const Key& key, Cost cost, Span max_debt) {
     return reserve(bucket, key, cost, max_debt);
-  }
-  static detail::RefundVerb refund(const SharedTokenBucket& bucket, const Key& key,
-                                   Reservation& reservation, Cost amount) {
-    return {bucket, key, reservation, amount};
-  }
-  static detail::RefundVerb cancel(const SharedTokenBucket& bucket, const Key& key,
-                                   Reservation& reservation) {
-    return {bucket, key, reservation, reservation.granted};
-  }
-  static detail::SettleVerb settle(const SharedTokenBucket& bucket, const Key& key,
-                                   Reservation& reservation, Cost true_cost) {
-    return {bucket, key, reservation, true_cost};
   }
   static Limited block(const SharedTokenBucket& bucket, const Key& key, Span span) {
     return {bucket.store(), bucket.block_step(key, span), {}};

@@ -7,7 +7,7 @@
 namespace sluice {
 
 /// Verbs of the calls whose result is no Decision; see sluice/detail/verb.hpp.
-struct TokenBucket::Verbs {
+struct TokenBucket::Verbs : detail::ReservationVerbs<TokenBucket> {
   struct AsReservation {
     Reservation operator()(const Outcome& outcome, std::error_code& /*error*/) const noexcept {
       return {outcome.decision, outcome.output};
@@ -24,18 +24,6 @@ struct TokenBucket::Verbs {
   }
   static Reserve borrow(const TokenBucket& bucket, const Key& key, Cost cost, Span max_debt) {
     return reserve(bucket, key, cost, max_debt);
-  }
-  static detail::RefundVerb refund(const TokenBucket& bucket, const Key& key,
-                                   Reservation& reservation, Cost amount) {
-    return {bucket, key, reservation, amount};
-  }
-  static detail::RefundVerb cancel(const TokenBucket& bucket, const Key& key,
-                                   Reservation& reservation) {
-    return {bucket, key, reservation, reservation.granted};
-  }
-  static detail::SettleVerb settle(const TokenBucket& bucket, const Key& key,
-                                   Reservation& reservation, Cost true_cost) {
-    return {bucket, key, reservation, true_cost};
   }
 };
 
