@@ -312,6 +312,12 @@ Time LeaseRenewer::renew_due() {
 
 void LeaseRenewer::start() {
   thread_.start([this] { return renew_without_waiting(); });
+  if (state_->waker == thread_.waker()) return;
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->waker = thread_.waker();  // in a forked child
+  }
+  thread_.wake();
 }
 
 void LeaseRenewer::stop() noexcept { thread_.stop(); }

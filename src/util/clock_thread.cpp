@@ -12,6 +12,8 @@ ClockThread::~ClockThread() { stop(); }
 void ClockThread::start(Step step) {
   if (is_running()) return;
   leave();
+  // In a forked child the parent's wait still stands in the old one, and would be woken instead.
+  if (!home_.is_here()) waker_ = std::make_shared<ManualResetEvent>();
   step_ = std::move(step);
   stopping_ = false;
   std::latch known(1);

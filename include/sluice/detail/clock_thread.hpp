@@ -32,7 +32,8 @@ class ClockThread {
   void start(Step step);
   /// Calls the step now, instead of when it is due.
   void wake() noexcept { waker_->wake(); }
-  /// What wake() sets, for those that may outlive this object.
+  /// What wake() sets, for those that may outlive this object: another one in a forked child, once
+  /// it has started its thread.
   [[nodiscard]] const std::shared_ptr<ManualResetEvent>& waker() const noexcept { return waker_; }
   /// Waits until it has ended. REQUIRES: not called by the step.
   void stop() noexcept;
