@@ -14,7 +14,7 @@ int main(int argc, char** argv) {
       {"fixed_window", fixed_window},
       {"fleet_shedder", fleet_shedder},
       {"gates", gates},
-      {"leased_capacity", leased_capacity},
+      {"prefetch", prefetch},
       {"leases", leases},
       {"shared_token_bucket", shared_token_bucket},
       {"shared_sliding_window", shared_sliding_window},

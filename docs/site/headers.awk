@@ -19,7 +19,7 @@ function group(path, name) {
   if (path ~ /^sim\//) return "simulation"
   if (path ~ /^testing\// || name == "testing") return "testing"
   if (name ~ /^(time|key|quota|decision|reservation|error|rng|clock|virtual_clock)$/) return "values"
-  if (name ~ /^(store|store_handle|plan|decide|memory_store|virtual_store|fallback_store|leased_store|owned_outcome|circuit_breaker)$/) return "stores"
+  if (name ~ /^(store|store_handle|plan|decide|memory_store|virtual_store|fallback_store|prefetch_store|owned_outcome|circuit_breaker)$/) return "stores"
   if (name ~ /^(wait_options|stop_token)$/) return "waiting"
   if (name == "detail/count_type") return "values"
   return ""

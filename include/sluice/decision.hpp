@@ -16,9 +16,9 @@ enum class Source : std::uint8_t {
   virtual_store,
   redis,
   other,
-  fallback,  ///< the local store of a FallbackStore, because the primary could not decide
-  policy,    ///< the FailurePolicy of a FallbackStore; no store decided
-  leased,    ///< a LeasedStore, by what the store behind it has told or granted
+  fallback,    ///< the local store of a FallbackStore, because the primary could not decide
+  policy,      ///< the FailurePolicy of a FallbackStore; no store decided
+  prefetched,  ///< a PrefetchStore, by what the store behind it has told or granted
 };
 
 /// True if the decision was made without the primary store; see FallbackStore.
@@ -26,7 +26,7 @@ enum class Source : std::uint8_t {
   return source == Source::fallback || source == Source::policy;
 }
 
-/// "memory", "virtual", "redis", "other", "fallback", "policy" or "leased".
+/// "memory", "virtual", "redis", "other", "fallback", "policy" or "prefetched".
 [[nodiscard]] std::string_view to_string(Source source) noexcept;
 std::ostream& operator<<(std::ostream& out, Source source);
 

@@ -52,12 +52,12 @@ bool calls_fail(const S& s) {
   return s.upstream.failures != 0 || s.upstream.conflicts || overflows ||
          s.client.timeout != Span{0} || has_fault(s, Fault::upstream_down);
 }
-bool is_leased(Limit kind) {
+bool is_prefetched(Limit kind) {
   return kind == Limit::token_bucket || kind == Limit::fixed_window ||
          kind == Limit::sliding_window_counter;
 }
-bool leases(const S& s) {
-  return is_leased(s.limiter.kind) || (has_shadow(s) && is_leased(s.limiter.shadow));
+bool prefetches(const S& s) {
+  return is_prefetched(s.limiter.kind) || (has_shadow(s) && is_prefetched(s.limiter.shadow));
 }
 bool keys_differ(const S& s) { return s.jobs.keys > 1 && s.arrivals.kind != Arrive::trace; }
 
@@ -207,10 +207,10 @@ const Need needs[] = {
      },
      "limiter.wait = \"queue\" without limiter.gates, and a limiter.kind that reserves: "
      "\"token_bucket\", \"sliding_window\" or \"slot_lock\""},
-    {"limiter.hold", leases,
-     "a limiter.kind that is leased: \"token_bucket\", \"fixed_window\" or "
+    {"limiter.hold", prefetches,
+     "a limiter.kind whose units are prefetched: \"token_bucket\", \"fixed_window\" or "
      "\"sliding_window_counter\""},
-    {"limiter.most", [](const S& s) { return leases(s) && s.limiter.hold != Span{0}; },
+    {"limiter.most", [](const S& s) { return prefetches(s) && s.limiter.hold != Span{0}; },
      "limiter.hold"},
     {"limiter.shadow", [](const S& s) { return !is(s, {Limit::ideal}); },
      "a limiter.kind other than \"ideal\""},

@@ -84,7 +84,7 @@ Excess find_excess(const Scenario& scenario, const testing::History& grants) {
   switch (options.kind) {
     case Kind::token_bucket: {
       const Word burst = std::max<Word>((options.burst != 0 ? options.burst : events) / share, 1);
-      // Leased units are spent up to `hold` later.
+      // Prefetched units are spent up to `hold` later.
       const Word held =
           options.hold == Span{0} ? 0 : events * options.hold.count() / (per.count() * share) + 1;
       return rate_excess(grants, {burst + held, events, per * share});

@@ -148,7 +148,7 @@ class LimiterJudge {
     }
     const auto workers = static_cast<Word>(scenario_.fleet.workers);
     const auto& [events, per] = options_.limit;
-    // What a process has leased completes a grant without the store.
+    // What a process has prefetched completes a grant without the store.
     const Word held = options_.hold == Span{0} ? 0 : options_.most;
     for (const auto& [index, grants] : recorder_.local_grants) {
       auto sorted = grants;

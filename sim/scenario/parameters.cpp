@@ -289,9 +289,9 @@ const Parameter table[] = {
     any<&S::limiter, &L::horizon>(
         "limiter.horizon", "1d", "how far ahead a queue reserves; priorities call for a short one"),
     any<&S::limiter, &L::hold>("limiter.hold", "0s",
-                               "processes lease units for so long; 0s: not at all"),
+                               "processes hold prefetched units for so long; 0s: not at all"),
     count<&S::limiter, &L::most, 1, 1'000'000'000>("limiter.most", "100",
-                                                   "units that a process leases at most"),
+                                                   "units that a process prefetches at most"),
     any<&S::limiter, &L::shadow>("limiter.shadow", "none",
                                  "another limiter that is asked as well, and not obeyed"),
     number<&S::limiter, &L::good, 1>(

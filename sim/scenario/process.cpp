@@ -35,8 +35,8 @@ Process::Process(World& world, Store& shared, const Link& link, Clock* clock,
     }
   }
   if (options.hold != Span{0}) {
-    store =
-        &leased_.emplace(*store, LeasedStoreOptions{.hold = options.hold, .most = options.most});
+    store = &prefetch_.emplace(*store,
+                               PrefetchStoreOptions{.hold = options.hold, .most = options.most});
   }
   limiter_.emplace(*store, "limit", options.kind, options, share);
   LimiterOptions other = options;

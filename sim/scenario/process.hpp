@@ -12,7 +12,7 @@
 #include "sluice/circuit_breaker.hpp"
 #include "sluice/extend/store_wrapper.hpp"
 #include "sluice/fallback_store.hpp"
-#include "sluice/leased_store.hpp"
+#include "sluice/prefetch_store.hpp"
 #include "sluice/sim/rehearse.hpp"
 #include "sluice/sim/worker_clock.hpp"
 #include "sluice/sim/world.hpp"
@@ -76,7 +76,7 @@ class Process {
   std::unique_ptr<Store> own_;  // in its memory
   std::optional<CircuitBreaker> store_breaker_;
   std::optional<FallbackStore> fallback_;
-  std::optional<LeasedStore> leased_;
+  std::optional<PrefetchStore> prefetch_;
   RetryBudget budget_;
   CircuitBreaker breaker_;
   std::optional<AdaptiveThrottle> throttle_;

@@ -156,7 +156,8 @@ void validate_shedder(const Scenario& s) {
   require(
       s.upstream.servers != 0,
       "limiter.kind = \"utilization_shedder\" needs upstream.servers, whose busy share it sees");
-  require(l.hold == Span{0}, "limiter.hold leases units, of which a utilization_shedder has none");
+  require(l.hold == Span{0},
+          "limiter.hold prefetches units, of which a utilization_shedder has none");
   require(l.good > 0 && l.good <= l.bad && l.bad < 1,
           "limiter.good and limiter.bad must be 0 < good <= bad < 1, got " +
               std::to_string(l.good) + " and " + std::to_string(l.bad));

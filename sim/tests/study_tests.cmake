@@ -239,7 +239,7 @@ sluice_realtime(tool_sim_compare_interrupted tool_sim_out_found_early tool_sim_i
 
 # A world in which every judge looks, and none objects.
 if(NOT SLUICE_SANITIZE STREQUAL "thread")
-  sluice_tool_test(sim_no_false_alarm CODE 0 OUT "places.*gates.*leased"
+  sluice_tool_test(sim_no_false_alarm CODE 0 OUT "places.*gates.*prefetch"
     COMMAND ${sim} run ${CMAKE_CURRENT_SOURCE_DIR}/planted.toml --replications 1)
 endif()
 

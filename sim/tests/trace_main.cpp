@@ -27,8 +27,8 @@ int main() {
   for (const auto& [options, expected] : sluice::test::pinned_world_traces) {
     same &= is_pinned(sluice::test::trace_of(options), expected);
   }
-  for (const auto& [leased, expected] : sluice::test::pinned_scenarios) {
-    same &= is_pinned(sluice::sim::run(sluice::test::pinned_scenario(leased)).trace, expected);
+  for (const auto& [prefetch, expected] : sluice::test::pinned_scenarios) {
+    same &= is_pinned(sluice::sim::run(sluice::test::pinned_scenario(prefetch)).trace, expected);
   }
 #endif
   return same ? 0 : 1;

@@ -32,8 +32,8 @@ std::string detail::text_of(Span span) {
 }
 
 std::string_view to_string(Source source) noexcept {
-  constexpr std::array<std::string_view, 7> names{"memory",   "virtual", "redis", "other",
-                                                  "fallback", "policy",  "leased"};
+  constexpr std::array<std::string_view, 7> names{"memory",   "virtual", "redis",     "other",
+                                                  "fallback", "policy",  "prefetched"};
   const auto index = static_cast<std::size_t>(source);
   return index < names.size() ? names[index] : "unknown";
 }

@@ -55,8 +55,8 @@ void states_are_kept(Context& context);
 struct Check {
   std::string_view name;
   void (*run)(Context&);
-  bool moves_time = false;  // needs ConformanceOptions::clock
-  bool of_leased = false;   // holds also with ConformanceOptions::leased
+  bool moves_time = false;   // needs ConformanceOptions::clock
+  bool of_prefetch = false;  // holds also with ConformanceOptions::prefetch
 };
 
 /// All claims, in the order in which they are checked.

@@ -110,7 +110,7 @@ Report check_conformance(Store& store, ConformanceOptions options,
   Report report{options.seed, {}};
   for (const detail::Check& check : detail::checks()) {
     if (check.moves_time && options.clock == nullptr) continue;
-    if (options.leased && !check.of_leased) continue;
+    if (options.prefetch && !check.of_prefetch) continue;
     CheckedClaim claim{check.name, false, detail::run_check(check, store, options, prefix)};
     claim.ok = claim.failure.empty();
     if (!claim.ok) {

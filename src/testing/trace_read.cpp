@@ -105,12 +105,12 @@ RequestId read_id(Cursor& line) {
 Source read_source(Cursor& line) {
   line.require("from");
   for (const Source source : {Source::memory, Source::virtual_store, Source::redis, Source::other,
-                              Source::fallback, Source::policy, Source::leased}) {
+                              Source::fallback, Source::policy, Source::prefetched}) {
     if (to_string(source) != line.peek()) continue;
     line.take();
     return source;
   }
-  expected("memory, virtual, redis, other, fallback, policy or leased", line.peek());
+  expected("memory, virtual, redis, other, fallback, policy or prefetched", line.peek());
 }
 
 Decision read_decision(Cursor& line, std::size_t usual_step, Time usual_at) {

@@ -97,7 +97,7 @@ bool ClaimsWaiter::shares_queue(std::size_t limit) const noexcept {
 Decision ClaimsWaiter::left() const noexcept {
   const Decision& decision = call_->limits_[home_]->decision();
   // What a process holds comes back earlier than what the limit refills.
-  return decision.source == Source::leased ? Decision{} : decision;
+  return decision.source == Source::prefetched ? Decision{} : decision;
 }
 
 bool ClaimsWaiter::may_be_freed_early() const noexcept {

@@ -14,9 +14,9 @@ namespace sluice::test {
 /// Every claim is an assertion; the test's seed and scale are the suite's. `share`: of the usual
 /// length, for stores that are slow.
 inline void check_store(Store& store, VirtualClock* clock = nullptr, double share = 1,
-                        bool leased = false) {
+                        bool prefetch = false) {
   testing::ConformanceOptions options;
-  options.leased = leased;
+  options.prefetch = prefetch;
   options.seed = seed();
   options.scale = share * static_cast<double>(scaled(1000)) / 1000;
   options.clock = clock;

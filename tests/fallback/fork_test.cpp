@@ -11,12 +11,12 @@
 #include <vector>
 
 #include "sluice/extend/store_wrapper.hpp"
-#include "sluice/leased_store.hpp"
 #include "sluice/limiters/concurrency_limiter.hpp"
 #include "sluice/limiters/lease_renewer.hpp"
 #include "sluice/limiters/sampler.hpp"
 #include "sluice/limiters/token_bucket.hpp"
 #include "sluice/memory_store.hpp"
+#include "sluice/prefetch_store.hpp"
 #include "tests/fallback/rig.hpp"
 #include "tests/support/seed.hpp"
 #include "tests/support/wire_store.hpp"
@@ -123,13 +123,13 @@ TEST_CASE("children that are forked while all threads ask a FallbackStore are to
   CircuitBreaker breaker(memory->clock());
   std::optional<FallbackStore> fallback;
   fallback.emplace(home, breaker, FailurePolicy::open());
-  std::optional<LeasedStore> leased;
-  leased.emplace(*fallback);
+  std::optional<PrefetchStore> prefetch;
+  prefetch.emplace(*fallback);
   std::atomic<bool> over{false};
   std::vector<std::thread> threads;
   for (int i = 0; i < 3; ++i) {
     threads.emplace_back([&, i] {
-      Store& store = i == 0 ? static_cast<Store&>(*leased) : *fallback;
+      Store& store = i == 0 ? static_cast<Store&>(*prefetch) : *fallback;
       const TokenBucket bucket(store, "api", Quota::per_second(100).burst(100));
       std::error_code error;
       while (!over) static_cast<void>(bucket.try_acquire("a", error));
@@ -138,7 +138,7 @@ TEST_CASE("children that are forked while all threads ask a FallbackStore are to
   std::size_t told = 0;
   const std::size_t children = scaled(50, 5);
   while (told < children && in_child([&] {
-           const bool is = is_told(*fallback) && is_told(*leased);
+           const bool is = is_told(*fallback) && is_told(*prefetch);
            fallback.reset();
            return is;
          })) {

@@ -110,8 +110,8 @@ struct LimiterOptions {
   bool gates = false;        ///< a 429 closes a gate of the fleet for its Retry-After
   bool fleet_order = false;  ///< first come, first served across processes
   Span horizon = Span::max();  ///< how far ahead a queue reserves; see WaitQueueOptions
-  Span hold{0};                ///< units are leased for so long (LeasedStore); zero: not at all
-  Word most = 100;             ///< units that a process leases at most
+  Span hold{0};                ///< a PrefetchStore holds units for so long; zero: there is none
+  Word most = 100;             ///< units that a process prefetches at most
   Kind shadow = Kind::none;    ///< another limiter that is asked as well, and not obeyed
   // Of a utilization shedder; see UtilizationOptions. Its sensor is the share of the API's servers
   // that were busy in the last `period`; `max_gap` is 2.5 periods.

@@ -34,9 +34,9 @@ struct ConformanceOptions {
   /// The clock of the store, if it is a VirtualClock: enables the claims that move time. Null omits
   /// them. REQUIRES: nothing else moves it.
   VirtualClock* clock = nullptr;
-  /// The store holds units ahead of need (LeasedStore). Omits the claims by which every decision is
-  /// the kernel's; what is left must be equal: see docs/leased_capacity.md.
-  bool leased = false;
+  /// The store holds units ahead of need (PrefetchStore). Omits the claims by which every decision
+  /// is the kernel's; what is left must be equal: see docs/prefetch.md.
+  bool prefetch = false;
   /// The number of threads in the claims about concurrency, 2 or more.
   unsigned threads = 4;
 };

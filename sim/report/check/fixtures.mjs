@@ -185,7 +185,7 @@ function gridFixture() {
   const loads = ['0.8', '1', '1.2', '1.4'];
   const holds = ['100ms', '500ms', '2s'];
   const texts = loads.flatMap((load) => holds.map((hold) => `arrivals.load = ${load}, limiter.hold = ${hold}`));
-  const rows = ['shared', 'leased'].flatMap((variant, v) => texts.map((_, point) => {
+  const rows = ['shared', 'prefetch'].flatMap((variant, v) => texts.map((_, point) => {
     const [load, hold] = [Number(loads[Math.floor(point / 3)]), point % 3];
     return {
       variant, point, trace: hash(next),
@@ -195,7 +195,7 @@ function gridFixture() {
       },
     };
   }));
-  return base('lease-grid', {
+  return base('prefetch-grid', {
     rows, verdict: 'holds', headline: ['share_429', 'goodput'],
     sweep: {
       parameter: 'arrivals.load, limiter.hold', values: texts,

@@ -14,10 +14,10 @@ test('with one swept parameter, each variant is a curve over all points', () => 
 test('with two, each value of the second is a curve over the first', () => {
   const model = new Model(fixtures.grid());
   assert.equal(model.axis().parameter, 'arrivals.load');
-  assert.deepEqual(model.curves().map(({ name }) => name), ['shared', 'leased'].flatMap((variant) =>
+  assert.deepEqual(model.curves().map(({ name }) => name), ['shared', 'prefetch'].flatMap((variant) =>
     ['100ms', '500ms', '2s'].map((hold) => `${variant}, limiter.hold = ${hold}`)));
   assert.deepEqual(model.curves()[2].points, [2, 5, 8, 11]);
-  assert.equal(model.place('leased', 5), 'leased, arrivals.load = 1, limiter.hold = 2s');
+  assert.equal(model.place('prefetch', 5), 'prefetch, arrivals.load = 1, limiter.hold = 2s');
 });
 
 test('the last of three parameters changes first', () => {

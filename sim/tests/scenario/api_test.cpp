@@ -275,7 +275,7 @@ TEST_CASE("what contradicts a utilization shedder is refused") {
       {[](Scenario& s) { s.limiter.wait = LimiterOptions::Wait::queue; },
        "needs limiter.wait = \"skip\""},
       {[](Scenario& s) { s.upstream.servers = 0; }, "needs upstream.servers"},
-      {[](Scenario& s) { s.limiter.hold = 1s; }, "limiter.hold leases units"},
+      {[](Scenario& s) { s.limiter.hold = 1s; }, "limiter.hold prefetches units"},
       {[](Scenario& s) { s.limiter.good = 0.9; }, "0 < good <= bad < 1, got 0.900000 and 0.800000"},
       {[](Scenario& s) { s.limiter.bad = 1; }, "0 < good <= bad < 1"},
       {[](Scenario& s) { s.limiter.grace = 1h; }, "at most 1 h together"},

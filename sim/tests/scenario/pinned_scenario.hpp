@@ -10,13 +10,13 @@
 namespace sluice::test {
 
 /// A minute of a fleet whose store fails over, whose API slows down and whose workers crash.
-inline sim::Scenario pinned_scenario(bool leased) {
+inline sim::Scenario pinned_scenario(bool prefetch) {
   using namespace std::chrono_literals;
   using Kind = sim::FaultPlan::Kind;
   sim::Scenario scenario;
   scenario.jobs.critical = 0.2;
-  scenario.limiter.gates = !leased;
-  scenario.limiter.hold = leased ? Span{500ms} : Span{0};
+  scenario.limiter.gates = !prefetch;
+  scenario.limiter.hold = prefetch ? Span{500ms} : Span{0};
   scenario.store.on_failure = sim::StoreOptions::OnFailure::local;
   scenario.upstream.limits = {{1'000, 10s}};
   scenario.upstream.servers = 20;
@@ -37,7 +37,7 @@ inline sim::Scenario pinned_scenario(bool leased) {
 }
 
 struct PinnedScenario {
-  bool leased;
+  bool prefetch;
   std::uint64_t trace;
 };
 inline constexpr std::array<PinnedScenario, 2> pinned_scenarios{

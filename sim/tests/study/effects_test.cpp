@@ -337,7 +337,7 @@ TEST_CASE("a setting that another one disables is refused by name, with its line
       {"[limiter]\nby_key = true", "limiter.by_key", "two of jobs.keys"},
       {"[limiter]\nfleet_order = true", "limiter.fleet_order", "cannot reserve"},
       {"[limiter]\nhorizon = \"1s\"\nkind = \"fixed_window\"", "limiter.horizon", "reserves"},
-      {"[limiter]\nhold = \"1s\"\nkind = \"sliding_window\"", "limiter.hold", "is leased"},
+      {"[limiter]\nhold = \"1s\"\nkind = \"sliding_window\"", "limiter.hold", "are prefetched"},
       {"[limiter]\nmost = 5", "limiter.most", "limiter.hold"},
       {"[limiter]\ngood = 0.5", "limiter.good", "\"utilization_shedder\""},
       {"[limiter]\nperiod = \"5s\"", "limiter.period", "\"utilization_shedder\""},

@@ -30,9 +30,9 @@ using namespace std::chrono_literals;
 using test::small_study;
 
 TEST_CASE("the traces of two scenarios are the same in every build", "[scenario]") {
-  for (const auto& [leased, trace] : test::pinned_scenarios) {
-    CAPTURE(leased);
-    CHECK(sim::run(test::pinned_scenario(leased)).trace == trace);
+  for (const auto& [prefetch, trace] : test::pinned_scenarios) {
+    CAPTURE(prefetch);
+    CHECK(sim::run(test::pinned_scenario(prefetch)).trace == trace);
   }
 }
 
