@@ -31,6 +31,7 @@ Word withdraw(Effects& effects, const Log& log, const Windows& windows, Finding&
   after.next = next < 0 ? next + head.capacity : next;
   after.size = size;
   after.dropped = dropped - back;
+  after.since = std::min(head.since, newest);
   put_head(effects, after);
   forget_places(effects, log, 0, log.block_end());
   write(effects, log.base(), head.capacity, after.next - size, back, old);

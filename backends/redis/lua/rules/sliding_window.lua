@@ -403,6 +403,7 @@ end
     newest = 0
     if new_size > 0 then newest = old end
     if given < size then newest = unit(given) end
+    if newest < since then since = newest end
     local front = struct.pack('<i8i8i8i8i8i8i8i8i8i8i8', stamp, newest, capacity, after, new_size,
       dropped - back, kept_span, layout, since, older, till)
     local unknown, forgotten = struct.pack('<i8', word_limit), 3 * places
