@@ -6,7 +6,7 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "sim/scenario/judges.hpp"
+#include "sim/judges/judges.hpp"
 #include "sim/scenario/text.hpp"
 #include "sim/study/output.hpp"
 

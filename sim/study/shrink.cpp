@@ -4,8 +4,8 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "sim/judges/judges.hpp"
 #include "sim/scenario/effects.hpp"
-#include "sim/scenario/judges.hpp"
 #include "sluice/sim/run.hpp"
 
 namespace sluice::sim::scenario {

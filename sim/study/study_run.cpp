@@ -9,7 +9,7 @@
 #include <thread>
 #include <type_traits>
 
-#include "sim/scenario/pilot.hpp"
+#include "sim/fleet/pilot.hpp"
 #include "sim/study/verdicts.hpp"
 #include "sluice/sim/interval.hpp"
 #include "sluice/sim/random.hpp"

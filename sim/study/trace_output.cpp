@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "sim/scenario/judges.hpp"
+#include "sim/judges/judges.hpp"
 #include "sim/study/new_file.hpp"
 #include "sluice/sim/run.hpp"
 

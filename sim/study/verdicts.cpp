@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "sim/scenario/judges.hpp"
+#include "sim/judges/judges.hpp"
 
 namespace sluice::sim::scenario {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "sim/tests/pinned_models.hpp"
 #ifdef SLUICE_TRACE_WORLD
-#include "sim/tests/scenario/pinned_scenario.hpp"
+#include "sim/tests/fleet/pinned_scenario.hpp"
 #include "sim/tests/world/pinned_world_trace.hpp"
 #endif
 

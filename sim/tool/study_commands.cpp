@@ -7,8 +7,8 @@
 #include <memory>
 #include <vector>
 
+#include "sim/judges/judges.hpp"
 #include "sim/log/text.hpp"
-#include "sim/scenario/judges.hpp"
 #include "sim/scenario/text.hpp"
 #include "sim/study/compare.hpp"
 #include "sim/study/figures_file.hpp"

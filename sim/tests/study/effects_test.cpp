@@ -10,7 +10,7 @@
 #include <set>
 #include <sstream>
 
-#include "sim/scenario/fleet_run.hpp"
+#include "sim/fleet/fleet_run.hpp"
 #include "sim/scenario/parameters.hpp"
 #include "sim/study/study.hpp"
 #include "sluice/sim/random.hpp"

@@ -2,11 +2,11 @@
 #include <cmath>
 #include <string>
 
-#include "sim/scenario/judges.hpp"
+#include "sim/judges/judges.hpp"
 #include "sim/study/output.hpp"
 #include "sim/study/shrink.hpp"
 #include "sim/study/study_run.hpp"
-#include "sim/tests/scenario/objections.hpp"
+#include "sim/tests/judges/objections.hpp"
 #include "tests/catch.hpp"
 
 using namespace sluice;

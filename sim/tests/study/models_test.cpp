@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "sim/judges/judges.hpp"
 #include "sim/scenario/effects.hpp"
-#include "sim/scenario/judges.hpp"
 #include "sim/study/compare.hpp"
 #include "sim/study/output.hpp"
 #include "sim/study/shrink.hpp"

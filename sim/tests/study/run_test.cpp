@@ -13,13 +13,13 @@
 #include <string>
 #include <vector>
 
-#include "sim/scenario/judges.hpp"
+#include "sim/judges/judges.hpp"
 #include "sim/study/new_file.hpp"
 #include "sim/study/output.hpp"
 #include "sim/study/shrink.hpp"
 #include "sim/study/study_run.hpp"
 #include "sim/study/twice.hpp"
-#include "sim/tests/scenario/pinned_scenario.hpp"
+#include "sim/tests/fleet/pinned_scenario.hpp"
 #include "sim/tests/study/small_study.hpp"
 #include "tests/catch.hpp"
 

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <string>
 
-#include "sim/scenario/judges.hpp"
+#include "sim/judges/judges.hpp"
 #include "sim/study/shrink.hpp"
 #include "sim/study/study_run.hpp"
 #include "sim/tests/study/small_study.hpp"

@@ -3,7 +3,7 @@
 #include <map>
 #include <vector>
 
-#include "sim/tests/scenario/plain_scenario.hpp"
+#include "sim/tests/fleet/plain_scenario.hpp"
 #include "sluice/sim/interval.hpp"
 #include "sluice/sim/run.hpp"
 #include "tests/catch.hpp"

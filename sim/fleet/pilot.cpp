@@ -1,13 +1,13 @@
-#include "sim/scenario/pilot.hpp"
+#include "sim/fleet/pilot.hpp"
 
 #include <algorithm>
 #include <stdexcept>
 #include <string>
 
 #include "sim/fixed_point.hpp"
+#include "sim/fleet/fleet_run.hpp"
+#include "sim/judges/judges.hpp"
 #include "sim/scenario/effects.hpp"
-#include "sim/scenario/fleet_run.hpp"
-#include "sim/scenario/judges.hpp"
 #include "sim/scenario/parameters.hpp"
 #include "sluice/sim/truncation.hpp"
 

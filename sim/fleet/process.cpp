@@ -1,4 +1,4 @@
-#include "sim/scenario/process.hpp"
+#include "sim/fleet/process.hpp"
 
 #include "sluice/sim/random.hpp"
 #include "sluice/virtual_store.hpp"

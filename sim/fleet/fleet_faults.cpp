@@ -3,8 +3,8 @@
 #include <cmath>
 #include <utility>
 
-#include "sim/scenario/fleet_run.hpp"
-#include "sim/scenario/judges.hpp"
+#include "sim/fleet/fleet_run.hpp"
+#include "sim/judges/judges.hpp"
 
 namespace sluice::sim::scenario {
 

@@ -2,7 +2,7 @@
 #include <boost/system/system_error.hpp>
 #include <system_error>
 
-#include "sim/scenario/fleet_run.hpp"
+#include "sim/fleet/fleet_run.hpp"
 
 namespace sluice::sim::scenario {
 

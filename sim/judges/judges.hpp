@@ -6,7 +6,7 @@
 #include <optional>
 #include <string_view>
 
-#include "sim/scenario/recorder.hpp"
+#include "sim/judges/recorder.hpp"
 #include "sluice/sim/run.hpp"
 #include "sluice/sim/timeline.hpp"
 

@@ -3,10 +3,9 @@
 #include <stdexcept>
 #include <string>
 
+#include "sim/fleet/pilot.hpp"
 #include "sim/scenario/effects.hpp"
-#include "sim/scenario/judges.hpp"
 #include "sim/scenario/parameters.hpp"
-#include "sim/scenario/pilot.hpp"
 #include "sluice/sim/scenario.hpp"
 
 namespace sluice::sim {

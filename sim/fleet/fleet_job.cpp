@@ -1,7 +1,7 @@
 // What a job does: it passes the limiter, calls the API, and tries again.
 #include <algorithm>
 
-#include "sim/scenario/fleet_run.hpp"
+#include "sim/fleet/fleet_run.hpp"
 
 namespace sluice::sim::scenario {
 namespace {

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "sim/scenario/api.hpp"
-#include "sim/scenario/process.hpp"
-#include "sim/scenario/recorder.hpp"
+#include "sim/fleet/api.hpp"
+#include "sim/fleet/process.hpp"
+#include "sim/judges/recorder.hpp"
 #include "sluice/sim/choice.hpp"
 #include "sluice/sim/replicated_store.hpp"
 #include "sluice/sim/world.hpp"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/scenario/pilot.hpp"
+#include "sim/fleet/pilot.hpp"
 #include "sim/study/compare.hpp"
 #include "sim/study/output.hpp"
 #include "sim/study/study_run.hpp"

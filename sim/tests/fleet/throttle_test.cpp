@@ -1,6 +1,6 @@
 // Adaptive throttling: the policy by itself, and what a fleet does with it. Threading:
 // single-threaded.
-#include "sim/scenario/throttle.hpp"
+#include "sim/fleet/throttle.hpp"
 
 #include <cmath>
 #include <cstdlib>

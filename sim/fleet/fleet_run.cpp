@@ -1,4 +1,4 @@
-#include "sim/scenario/fleet_run.hpp"
+#include "sim/fleet/fleet_run.hpp"
 
 #include <algorithm>
 

@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "sim/scenario/task.hpp"
+#include "sim/fleet/task.hpp"
 #include "sluice/calls/claim.hpp"
 #include "sluice/sim/scenario.hpp"
 #include "sluice/sluice.hpp"

@@ -1,4 +1,4 @@
-#include "sim/scenario/judges.hpp"
+#include "sim/judges/judges.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 // The API of a scenario that changes one row, and the shedder that sees how busy it is. Threading:
 // single-threaded.
-#include "sim/scenario/api.hpp"
+#include "sim/fleet/api.hpp"
 
 #include <stdexcept>
 #include <vector>

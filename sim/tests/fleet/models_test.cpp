@@ -2,7 +2,7 @@
 // are in validity_scenarios.cpp. Threading: single-threaded.
 #include <map>
 
-#include "sim/tests/scenario/plain_scenario.hpp"
+#include "sim/tests/fleet/plain_scenario.hpp"
 #include "sluice/sim/run.hpp"
 #include "tests/catch.hpp"
 

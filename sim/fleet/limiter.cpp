@@ -1,4 +1,4 @@
-#include "sim/scenario/limiter.hpp"
+#include "sim/fleet/limiter.hpp"
 
 #include <algorithm>
 

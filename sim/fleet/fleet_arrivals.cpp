@@ -1,7 +1,7 @@
 // When jobs come, and whose they are.
 #include <cmath>
 
-#include "sim/scenario/fleet_run.hpp"
+#include "sim/fleet/fleet_run.hpp"
 
 namespace sluice::sim::scenario {
 namespace {

@@ -1,4 +1,4 @@
-#include "sim/scenario/api.hpp"
+#include "sim/fleet/api.hpp"
 
 #include <algorithm>
 #include <cmath>

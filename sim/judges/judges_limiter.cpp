@@ -1,7 +1,7 @@
 // The judges of what a limiter promises besides its bound.
 #include <algorithm>
 
-#include "sim/scenario/judges.hpp"
+#include "sim/judges/judges.hpp"
 #include "sluice/testing/invariants.hpp"
 #include "sluice/testing/text.hpp"
 

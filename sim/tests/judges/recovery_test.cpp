@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/judges/judges.hpp"
 #include "sim/scenario/effects.hpp"
-#include "sim/scenario/judges.hpp"
-#include "sim/tests/scenario/objections.hpp"
+#include "sim/tests/judges/objections.hpp"
 #include "tests/catch.hpp"
 
 using namespace sluice;

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <numeric>
 
+#include "sim/fleet/fleet_run.hpp"
+#include "sim/judges/judges.hpp"
 #include "sim/scenario/effects.hpp"
-#include "sim/scenario/fleet_run.hpp"
-#include "sim/scenario/judges.hpp"
 #include "sluice/sim/rehearse.hpp"
 #include "sluice/sim/warm_up.hpp"
 

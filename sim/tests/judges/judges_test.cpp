@@ -2,8 +2,8 @@
 // border.
 #include <algorithm>
 
-#include "sim/scenario/judges.hpp"
-#include "sim/tests/scenario/objections.hpp"
+#include "sim/judges/judges.hpp"
+#include "sim/tests/judges/objections.hpp"
 #include "tests/catch.hpp"
 
 using namespace sluice;

@@ -1,4 +1,4 @@
-#include "sim/scenario/recorder.hpp"
+#include "sim/judges/recorder.hpp"
 
 #include <algorithm>
 #include <numeric>

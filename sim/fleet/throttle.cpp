@@ -1,4 +1,4 @@
-#include "sim/scenario/throttle.hpp"
+#include "sim/fleet/throttle.hpp"
 
 #include <cmath>
 

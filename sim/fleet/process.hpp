@@ -6,8 +6,8 @@
 #include <memory>
 #include <optional>
 
-#include "sim/scenario/limiter.hpp"
-#include "sim/scenario/throttle.hpp"
+#include "sim/fleet/limiter.hpp"
+#include "sim/fleet/throttle.hpp"
 #include "sluice/calls/backoff.hpp"
 #include "sluice/circuit_breaker.hpp"
 #include "sluice/extend/store_wrapper.hpp"

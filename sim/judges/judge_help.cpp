@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "sim/scenario/judges.hpp"
+#include "sim/judges/judges.hpp"
 
 namespace sluice::sim::scenario {
 namespace {

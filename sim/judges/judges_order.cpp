@@ -3,7 +3,7 @@
 #include <span>
 #include <vector>
 
-#include "sim/scenario/judges.hpp"
+#include "sim/judges/judges.hpp"
 #include "sluice/testing/invariants.hpp"
 
 namespace sluice::sim::scenario {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <optional>
 
-#include "sim/scenario/task.hpp"
+#include "sim/fleet/task.hpp"
 #include "sluice/sim/rehearse.hpp"
 #include "sluice/sim/resource.hpp"
 #include "sluice/sim/scenario.hpp"
