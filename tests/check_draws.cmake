@@ -9,7 +9,7 @@ set(allowed
   "include/sluice/memory_store.hpp"             # says so
   "include/sluice/redis/redis_store.hpp"        # says so
   "backends/memory/memory_store.cpp"            # on clocks without draws of their own
-  "src/stores/prefetch_store.cpp"                 # the same
+  "src/stores/prefetch_store.cpp"               # the same
   "src/limiters/shared_sliding_window.cpp"                         # the same
   "backends/redis/redis_store.cpp"              # real servers only
   "src/testing/conformance.cpp"                 # the seed of a conformance run

@@ -1,4 +1,4 @@
-// The baselines as benchmarks. Names before the slash are read by targets.cpp.
+// The baselines as benchmarks. Names before the slash are read by comparisons.cpp.
 #include "bench/memory/baselines.hpp"
 
 #include <benchmark/benchmark.h>

@@ -1,6 +1,6 @@
 // Runs the benchmarks in rounds, one case after the other in random order, so that a slow minute of
-// the machine hits all alike; then prints the table of targets. Flags are Google Benchmark's.
-#include "bench/memory/targets.hpp"
+// the machine hits all alike; then prints the table of comparisons. Flags are Google Benchmark's.
+#include "bench/memory/comparisons.hpp"
 
 int main(int argc, char** argv) {
   std::vector<std::string> arguments{argv[0], "--benchmark_enable_random_interleaving=true",
@@ -11,7 +11,7 @@ int main(int argc, char** argv) {
   int count = static_cast<int>(pointers.size());
   benchmark::Initialize(&count, pointers.data());
   if (benchmark::ReportUnrecognizedArguments(count, pointers.data())) return 1;
-  sluice::bench::TargetReporter reporter;
+  sluice::bench::ComparisonReporter reporter;
   benchmark::RunSpecifiedBenchmarks(&reporter);
-  reporter.print_targets();
+  reporter.print_comparisons();
 }

@@ -59,7 +59,7 @@ void add_shedder_cases(Rig& rig, Cases& cases) {
 
 }  // namespace
 
-std::vector<Claim> register_algorithm_cases(Rig& rig) {
+std::vector<Comparison> register_algorithm_cases(Rig& rig) {
   Cases cases(rig);
   add_token_bucket_cases(rig, cases);
   add_shared_cases(rig, cases);

@@ -1,4 +1,4 @@
-// The cases of the benchmark and what is claimed of them.
+// The cases of the benchmark and what each is compared with.
 #pragma once
 
 #include <vector>
@@ -7,12 +7,12 @@
 
 namespace sluice::bench {
 
-/// Each returns its claims. REQUIRES: the rig outlives the benchmarks.
-std::vector<Claim> register_server_cases(Rig& rig);
-std::vector<Claim> register_lease_cases(Rig& rig);
-std::vector<Claim> register_client_cases(Rig& rig);
-std::vector<Claim> register_window_cases(Rig& rig);
+/// Each returns its comparisons. REQUIRES: the rig outlives the benchmarks.
+std::vector<Comparison> register_server_cases(Rig& rig);
+std::vector<Comparison> register_lease_cases(Rig& rig);
+std::vector<Comparison> register_client_cases(Rig& rig);
+std::vector<Comparison> register_window_cases(Rig& rig);
 /// After those of the server, the leases and the windows, which it compares with.
-std::vector<Claim> register_algorithm_cases(Rig& rig);
+std::vector<Comparison> register_algorithm_cases(Rig& rig);
 
 }  // namespace sluice::bench

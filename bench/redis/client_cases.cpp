@@ -126,7 +126,7 @@ void add_threads(Rig& rig, const std::string& name, std::size_t threads) {
 
 }  // namespace
 
-std::vector<Claim> register_client_cases(Rig& rig) {
+std::vector<Comparison> register_client_cases(Rig& rig) {
   add_raw(rig, "hiredis, depth 1", decisions_one_by_one, 1);
   add_raw(rig, "hiredis, depth 16", decisions_deep, 16);
   add_raw(rig, "hiredis, depth 128", decisions_deep, 128);
@@ -139,14 +139,14 @@ std::vector<Claim> register_client_cases(Rig& rig) {
   }
   constexpr auto us = Figure::client_us;
   constexpr auto rate = Figure::per_second;
-  return {{us, "decide_batch of 16", "hiredis, depth 16", 1.2, 0.5},
-          {us, "decide_batch of 128", "hiredis, depth 128", 1.2, 0.5},
-          {us, "16 calls in flight", "hiredis, depth 16", 1.2, 0.5},
-          {us, "128 calls in flight", "hiredis, depth 128", 1.2, 0.5},
-          {rate, "decide_batch of 16", "hiredis, depth 16", 0.9, 2},
-          {rate, "decide_batch of 128", "hiredis, depth 128", 0.9},
-          {rate, "16 calls in flight", "hiredis, depth 16", 0.9, 2},
-          {rate, "128 calls in flight", "hiredis, depth 128", 0.9},
+  return {{us, "decide_batch of 16", "hiredis, depth 16"},
+          {us, "decide_batch of 128", "hiredis, depth 128"},
+          {us, "16 calls in flight", "hiredis, depth 16"},
+          {us, "128 calls in flight", "hiredis, depth 128"},
+          {rate, "decide_batch of 16", "hiredis, depth 16"},
+          {rate, "decide_batch of 128", "hiredis, depth 128"},
+          {rate, "16 calls in flight", "hiredis, depth 16"},
+          {rate, "128 calls in flight", "hiredis, depth 128"},
           {us, "1 thread", "hiredis, depth 1"},
           {rate, "1 thread", "hiredis, depth 1"},
           {rate, "2 threads", "hiredis, depth 1"},

@@ -110,7 +110,7 @@ Step placed(Step step, std::size_t argument, Word value) {
 
 }  // namespace
 
-std::vector<Claim> register_lease_cases(Rig& rig) {
+std::vector<Comparison> register_lease_cases(Rig& rig) {
   using std::chrono::hours;
   add_sorted_set(rig, "sorted set cycle, whole seconds", "seconds",
                  [](Word us) { return std::to_string(us / 1'000'000); });
@@ -143,7 +143,7 @@ std::vector<Claim> register_lease_cases(Rig& rig) {
   rig.ledger().set_bytes("lease cycle", rig.memory_usage("{alice}:jobs"));
 
   constexpr auto us = Figure::server_us;
-  return {{us, "lease cycle", "sorted set cycle, whole seconds", 0.50, 0.35},
+  return {{us, "lease cycle", "sorted set cycle, whole seconds"},
           {us, "lease cycle", "sorted set cycle, microseconds"},
           {Figure::bytes, "lease cycle", "sorted set cycle, whole seconds"}};
 }

@@ -18,14 +18,11 @@ struct Sample {
 
 enum class Figure { server_us, client_us, per_second, bytes };
 
-/// A claim: `name`'s figure over the baseline's is at most (at least, for a rate) `must`, better
-/// still `aim`. Zero: no target, the ratio is printed for orientation.
-struct Claim {
+/// A case and the baseline that its figure is divided by.
+struct Comparison {
   Figure figure;
   std::string name;
   std::string baseline;
-  double must = 0;
-  double aim = 0;
 };
 
 class Ledger {
@@ -38,8 +35,8 @@ class Ledger {
   [[nodiscard]] double median(const std::string& name, Figure figure) const;
   [[nodiscard]] std::size_t rounds() const;
 
-  /// Prints each claim of which both sides were measured.
-  void print(std::FILE* out, const std::vector<Claim>& claims) const;
+  /// Prints each comparison of which both sides were measured.
+  void print(std::FILE* out, const std::vector<Comparison>& comparisons) const;
 
  private:
   [[nodiscard]] std::vector<double> sorted(const std::string& name, Figure figure) const;

@@ -1,5 +1,5 @@
 // Runs the cases in interleaved rounds against a redis-server of its own, and prints the ratios
-// that bench/README.md states targets for. Google Benchmark's flags apply.
+// of bench/README.md. Google Benchmark's flags apply.
 #include <benchmark/benchmark.h>
 
 #include <cstdio>
@@ -40,13 +40,13 @@ int run(int argc, char** argv) {
   if (benchmark::ReportUnrecognizedArguments(count, words.data())) return 1;
 
   Rig rig;
-  std::vector<Claim> claims = register_server_cases(rig);
-  for (const Claim& claim : register_lease_cases(rig)) claims.push_back(claim);
-  for (const Claim& claim : register_client_cases(rig)) claims.push_back(claim);
-  for (const Claim& claim : register_window_cases(rig)) claims.push_back(claim);
-  for (const Claim& claim : register_algorithm_cases(rig)) claims.push_back(claim);
+  std::vector<Comparison> comparisons = register_server_cases(rig);
+  for (const Comparison& one : register_lease_cases(rig)) comparisons.push_back(one);
+  for (const Comparison& one : register_client_cases(rig)) comparisons.push_back(one);
+  for (const Comparison& one : register_window_cases(rig)) comparisons.push_back(one);
+  for (const Comparison& one : register_algorithm_cases(rig)) comparisons.push_back(one);
   Brief reporter;
-  if (benchmark::RunSpecifiedBenchmarks(&reporter) > 0) rig.ledger().print(stdout, claims);
+  if (benchmark::RunSpecifiedBenchmarks(&reporter) > 0) rig.ledger().print(stdout, comparisons);
   return 0;
 }
 

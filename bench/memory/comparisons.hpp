@@ -1,4 +1,5 @@
-// The table at the end of a run: each case against its baseline, beside what it must reach.
+// The table at the end of a run: each case beside a baseline of the same run, since machines and
+// minutes differ.
 #pragma once
 
 #include <benchmark/benchmark.h>
@@ -10,11 +11,11 @@
 namespace sluice::bench {
 
 /// Prints every run as usual, and keeps the times for the table.
-class TargetReporter final : public benchmark::ConsoleReporter {
+class ComparisonReporter final : public benchmark::ConsoleReporter {
  public:
   void ReportRuns(const std::vector<Run>& runs) override;
-  /// Prints the table: medians, and the ratio of medians.
-  void print_targets() const;
+  /// Prints the table: medians, decisions a second, and the ratio of medians.
+  void print_comparisons() const;
 
  private:
   [[nodiscard]] double median(const std::string& name) const;
