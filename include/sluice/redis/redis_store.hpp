@@ -49,8 +49,9 @@ struct RedisEvent {
   /// "127.0.0.1:6379", "[::1]:6379", the path of a unix socket; for a look-up, a switch and a map
   /// also "name:6379".
   std::string address{};
-  /// The message of the system or the server: printable ASCII, at most 203 bytes. Substrings of 4
-  /// bytes or more of the user name or the password are removed. Empty if nothing failed.
+  /// The message of the system or the server: printable ASCII, at most 203 bytes. A reply to the
+  /// login that is no known sentence is not shown if it has 4 bytes or more in common with the user
+  /// name or the password. Empty if nothing failed.
   std::string cause{};
   /// The error of calls that wait for a connection until their deadline; none if nothing failed.
   std::error_code error{};

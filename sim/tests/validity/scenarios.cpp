@@ -1,4 +1,4 @@
-// The models of a scenario against the means that docs/simulation.md states: arrivals in bursts,
+// The models of a scenario against the means that docs/models.md states: arrivals in bursts,
 // and delays whose state persists. Threading: single-threaded.
 #include <map>
 #include <vector>
