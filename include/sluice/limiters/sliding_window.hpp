@@ -89,11 +89,11 @@ class SlidingWindow : public KeyedLimiter<SlidingWindow> {
   WindowReservation reserve(const KeyArg& key, Cost cost, SpanArg max_wait,
                             std::error_code& error) const noexcept;
 
-  /// Refunds a reservation, once. Returns the number of units refunded: all of them while they are
-  /// the newest of the key's log, else 0, because later ones were scheduled behind them and only
-  /// the end of a log can be removed without moving the rest. From the reservation's time on, the
-  /// log is as if it had never been requested. Until then nothing more is admitted than without it;
-  /// units that a full log had dropped for it may count for longer, up to that time.
+  /// Refunds a reservation, once. Returns the number of units refunded: those of it that are still
+  /// the newest of the key's log. Where later ones were scheduled behind them that is 0, because
+  /// only the end of a log can be removed without moving the rest. From the reservation's time on,
+  /// the log is as if it had never been requested. Until then nothing more is admitted than without
+  /// it; units that a full log had dropped for it may count for longer, up to that time.
   Word cancel(const KeyArg& key, const WindowReservation& reservation) const;
   Word cancel(const KeyArg& key, const WindowReservation& reservation,
               std::error_code& error) const noexcept;
