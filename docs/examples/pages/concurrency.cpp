@@ -13,7 +13,7 @@ int main() {
   {
     const Lease lease = jobs.try_acquire("alice");
     std::cout << lease.decision() << '\n';
-  }  // the place is given back here, also if the job throws
+  }  // the place is released here, also if the job throws
   std::cout << jobs.peek("alice") << '\n';
 
   Lease first = jobs.try_acquire("alice");

@@ -14,7 +14,7 @@ int main() {
                             {"normal", FleetShare::percent(85)},
                             {"batch", FleetShare::places(5)}},
                            {.ttl = 30s});
-  std::vector<Lease> held;  // each is given back when the call that holds it ends
+  std::vector<Lease> held;  // each is released when the call that holds it ends
   const auto serve = [&](const char* tier, int calls) {
     for (int call = 0; call < calls; ++call) {
       Lease lease = fleet.try_acquire(tier);

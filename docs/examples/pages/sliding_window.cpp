@@ -19,7 +19,7 @@ int main() {
 
   const WindowReservation held = limit.reserve("shop-7", 1, 10s);
   std::cout << "reserved, starts in " << held.wait().count() / 1000 << " ms\n";
-  std::cout << "cancelled, " << limit.cancel("shop-7", held) << " unit came back\n";
+  std::cout << "cancelled, " << limit.cancel("shop-7", held) << " unit refunded\n";
 
   clock.advance(1s);
   const WindowsDecision decision = limit.try_acquire("shop-7", 2);

@@ -19,7 +19,7 @@ int main() {
   const Decision taken = limit.try_acquire("alice");
   std::cout << taken << '\n';
 
-  std::cout << limit.refund("alice", taken, 1) << " unit came back\n";
+  std::cout << limit.refund("alice", taken, 1) << " unit refunded\n";
   limit.block("alice", 24s);  // an upstream has asked to wait
   std::cout << limit.try_acquire("alice") << '\n';
   clock.advance(24s);  // half of the window has passed: the ten units count as five

@@ -23,7 +23,7 @@ int main() {
     }
   }
 
-  std::cout << lock.cancel("token", last) << " slot came back\n" << std::boolalpha;
+  std::cout << lock.cancel("token", last) << " slot refunded\n" << std::boolalpha;
   last = lock.reserve("token", 2s);
   clock.advance(last.wait());
   std::cout << "on time: " << last.valid_at(clock.now()) << '\n';

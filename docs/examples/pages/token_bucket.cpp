@@ -18,11 +18,11 @@ int main() {
   // A reservation is a grant for a time ahead. The caller waits until then, or cancels it.
   Reservation held = bucket.reserve("alice", 3, 1s);
   std::cout << "reserved, starts in " << held.wait().count() / 1000 << " ms\n";
-  std::cout << "cancelled, " << bucket.cancel("alice", held) << " tokens came back\n";
+  std::cout << "cancelled, " << bucket.cancel("alice", held) << " tokens refunded\n";
 
   // A caller that knows the cost only afterwards takes an estimate and settles.
   clock.advance(1s);
   Reservation taken = bucket.reserve("alice", 5, 0s);
-  std::cout << "settled, " << bucket.settle("alice", taken, 2).given_back << " tokens came back\n";
+  std::cout << "settled, " << bucket.settle("alice", taken, 2).given_back << " tokens refunded\n";
   std::cout << bucket.peek("alice") << '\n';
 }
