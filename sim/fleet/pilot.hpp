@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "sluice/sim/warm_up.hpp"
+#include "sluice/sim/rehearse.hpp"
 
 namespace sluice::sim::scenario {
 

@@ -8,8 +8,6 @@
 #include "sim/judges/judges.hpp"
 #include "sim/scenario/effects.hpp"
 #include "sluice/sim/rehearse.hpp"
-#include "sluice/sim/warm_up.hpp"
-
 namespace sluice::sim {
 namespace {
 

@@ -1,4 +1,4 @@
-#include "sluice/sim/world/loop_clock.hpp"
+#include "sluice/sim/detail/loop_clock.hpp"
 
 #include <algorithm>
 #include <stdexcept>

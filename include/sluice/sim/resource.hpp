@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "sluice/asio/detail/loop_wait.hpp"
+#include "sluice/sim/resource_core.hpp"
 #include "sluice/sim/world.hpp"
-#include "sluice/sim/world/resource_core.hpp"
 
 namespace sluice::sim {
 

@@ -12,12 +12,12 @@
 #include <type_traits>
 #include <utility>
 
+#include "sluice/sim/detail/executor.hpp"
+#include "sluice/sim/detail/loop.hpp"
+#include "sluice/sim/detail/loop_clock.hpp"
+#include "sluice/sim/detail/spawn.hpp"
 #include "sluice/sim/remote_store.hpp"
 #include "sluice/sim/timeline.hpp"
-#include "sluice/sim/world/executor.hpp"
-#include "sluice/sim/world/loop.hpp"
-#include "sluice/sim/world/loop_clock.hpp"
-#include "sluice/sim/world/spawn.hpp"
 #include "sluice/store.hpp"
 
 namespace sluice::sim {

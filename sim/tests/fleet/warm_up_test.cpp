@@ -1,6 +1,6 @@
 // The warm-up that pilots find: what they look at, what a study makes of it, and what is refused.
 // Threading: run_study() starts threads.
-#include "sluice/sim/warm_up.hpp"
+#include "sluice/sim/rehearse.hpp"
 
 #include <algorithm>
 #include <atomic>

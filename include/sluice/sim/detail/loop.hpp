@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "sluice/detail/blocked_call.hpp"
+#include "sluice/sim/detail/pool.hpp"
 #include "sluice/sim/timeline.hpp"
-#include "sluice/sim/world/pool.hpp"
 #include "sluice/store.hpp"
 
 namespace sluice::sim::detail {

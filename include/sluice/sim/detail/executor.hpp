@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "sluice/sim/world/loop.hpp"
+#include "sluice/sim/detail/loop.hpp"
 
 namespace sluice::sim {
 
