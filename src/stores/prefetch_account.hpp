@@ -148,6 +148,8 @@ class Account {
   [[nodiscard]] std::vector<Lot>& lots() noexcept { return lots_; }
   [[nodiscard]] Word remaining(Time now) const noexcept;
   [[nodiscard]] Word capacity() const noexcept;
+  /// The store has another capacity than it told. False if it has told none.
+  bool forget_capacity() noexcept { return std::exchange(capacity_, 0) > 0; }
   /// False for a cost that the store never grants at once, whatever is held.
   [[nodiscard]] bool may_grant(Word cost) const noexcept {
     return capacity() == 0 || cost <= capacity();

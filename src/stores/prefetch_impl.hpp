@@ -122,7 +122,7 @@ class PrefetchStore::Impl {
   [[nodiscard]] bool refund_one(const Step& step, const prefetch::RefundAsked& refund,
                                 Completion& done) noexcept;
   void pass_change(const Plan& plan, Completion& done) noexcept;
-  void note_changes(const Plan& plan) noexcept;
+  void note_changes(const Plan& plan, bool is_answered) noexcept;
   [[nodiscard]] static bool may_join(const Entry& entry, const Plan& plan) noexcept;
   [[nodiscard]] static bool join(Entry& entry, const Plan& plan, const prefetch::Request& request,
                                  Completion& done) noexcept;

@@ -69,6 +69,14 @@ bool ends_grants(const Step& step) noexcept {
          row == &sliding_window_counter_block;
 }
 
+bool sets_quota(const Operation& row) noexcept { return &row == &shared_token_bucket_configure; }
+
+bool changed_nothing(const Plan& plan, const Outcome& outcome) noexcept {
+  const auto steps = plan.steps();
+  return steps.size() == 1 && sets_quota(*steps[0].operation) && !outcome.error &&
+         outcome.output.size() > 1 && outcome.output[1] == 0;
+}
+
 std::optional<RefundAsked> refund_of(const Step& step) noexcept {
   const Arguments& a = step.args;
   if (step.operation == &token_bucket_refund) return RefundAsked{a[5], a[6], a[7], 0};

@@ -27,6 +27,12 @@ struct Request {
 /// another quota.
 [[nodiscard]] bool ends_grants(const Step& step) noexcept;
 
+/// True if the step sets a quota: its answer says whether that is another one.
+[[nodiscard]] bool sets_quota(const Operation& operation) noexcept;
+
+/// True if the plan has set the quota that was in force already, which changes nothing.
+[[nodiscard]] bool changed_nothing(const Plan& plan, const Outcome& outcome) noexcept;
+
 /// The refund of a grant that has output words about its charge.
 struct RefundAsked {
   Word amount;

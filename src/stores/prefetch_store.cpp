@@ -130,9 +130,11 @@ class PrefetchStore::Impl::ChangeCall final : public detail::PassedCall {
   ChangeCall(Impl& store, const Plan& plan) : impl_(store), plan_(plan) {}
 
   void answered(const Outcome& outcome) noexcept override {
-    impl_.note_changes(plan_.view());
-    for (const Step& step : plan_.view().steps()) {
-      if (prefetch::changes_limit(*step.operation)) impl_.inner().notify(step.key);
+    if (!prefetch::changed_nothing(plan_.view(), outcome)) {
+      impl_.note_changes(plan_.view(), true);
+      for (const Step& step : plan_.view().steps()) {
+        if (prefetch::changes_limit(*step.operation)) impl_.inner().notify(step.key);
+      }
     }
     done(outcome);
   }
@@ -159,7 +161,7 @@ void PrefetchStore::Impl::pass_change(const Plan& plan, Completion& done) noexce
     call = std::make_unique<ChangeCall>(*this, plan);
     call->done = std::move(done);
     Completion answer = in_flight_.pass(call);
-    note_changes(plan);
+    note_changes(plan, false);
     inner().execute(plan, std::move(answer));
   } catch (const std::bad_alloc&) {
     Completion& left = call ? call->done : done;
@@ -167,9 +169,10 @@ void PrefetchStore::Impl::pass_change(const Plan& plan, Completion& done) noexce
   }
 }
 
-void PrefetchStore::Impl::note_changes(const Plan& plan) noexcept {
+void PrefetchStore::Impl::note_changes(const Plan& plan, bool is_answered) noexcept {
   for (const Step& step : plan.steps()) {
     if (!prefetch::changes_limit(*step.operation)) continue;
+    if (!is_answered && prefetch::sets_quota(*step.operation)) continue;
     const Hash hash = hash_of(step.key);
     Shard& shard = shard_of(hash);
     const std::lock_guard lock(shard.mutex);

@@ -165,7 +165,9 @@ void PrefetchStore::Impl::answered(const Trip& trip, const Outcome& outcome) noe
     const Time now = read_clock(entry);
     entry.under_way = false;
     take_credits(entry, now);  // before a caller is refused
-    if (outcome.error) {
+    if (outcome.error == Errc::cost_exceeds_capacity && entry.account.forget_capacity()) {
+      // The limit was lowered elsewhere: the callers ask again, for what they need.
+    } else if (outcome.error) {
       entry.account.pause(now);
       fail(entry, outcome.error, answers);
     } else if (is_degraded(outcome.decision.source)) {

@@ -120,6 +120,42 @@ TEST_CASE("a prefetched grant tells the limit of a shared bucket", "[prefetch]")
   CHECK_THROWS_AS(bucket.try_acquire("a", 21), std::system_error);
 }
 
+TEST_CASE("a quota that is set again and again drops nothing that is held", "[prefetch]") {
+  PrefetchRig rig({.hold = 500ms, .most = 100});
+  const SharedTokenBucket bucket(rig.store, "b");
+  const Quota quota = Quota::per_second(1000).burst(1000);
+  bucket.configure("a", quota);
+  Word granted = 0;
+  for (int i = 0; i < 20'000; ++i, rig.clock.advance(1ms)) {
+    if (i % 1000 == 0) bucket.configure("a", quota);
+    granted += bucket.try_acquire("a").allowed;
+  }
+  CHECK(granted == 20'000);
+  CHECK(rig.store.stats().lapsed == 0);
+  CHECK(bucket.try_acquire("a").source == Source::prefetched);
+  bucket.configure("a", Quota::per_second(500).burst(1000));
+  CHECK(rig.store.stats().lapsed > 0);
+}
+
+TEST_CASE("a quota that is lowered elsewhere, below a lot, is asked for what is needed",
+          "[prefetch]") {
+  PrefetchRig rig({.hold = 500ms, .most = 100});
+  const SharedTokenBucket bucket(rig.store, "b");
+  const SharedTokenBucket elsewhere(*rig.whole, "b");
+  elsewhere.configure("a", Quota::per_second(1000).burst(1000));
+  CHECK(rig.spend(bucket, 3000, 1ms) == 3000);
+  elsewhere.configure("a", Quota::per_second(10).burst(10));
+  const int granted = rig.spend(bucket, 10'000, 1ms);  // none fails
+  CHECK(granted >= 100);
+  CHECK(granted <= 100 + 10 + 100);  // what was held
+  std::error_code error;
+  const auto ask = [&](Word cost) { static_cast<void>(bucket.try_acquire("a", cost, error)); };
+  ask(11);
+  CHECK(error == Errc::cost_exceeds_capacity);
+  ask(1);
+  CHECK_FALSE(error);
+}
+
 TEST_CASE("what is refunded is held again, once", "[prefetch]") {
   PrefetchRig rig({.hold = 10s, .most = 100});
   const TokenBucket bucket(rig.store, "api", Quota::per_hour(1).burst(1000));
