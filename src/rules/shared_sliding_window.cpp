@@ -76,6 +76,17 @@ bool is_keep_alive(Word keep_alive) noexcept {
 }
 bool is_word(Word word) noexcept { return word >= 0 && word <= word_limit; }
 
+/// Keeps the configuration for `keep_alive` from now on.
+void touch(Effects& effects, const Setting& s, Word now, Word keep_alive) noexcept {
+  effects.put(0, s.version);
+  effects.put(1, s.generation);
+  effects.put(2, s.rate);
+  effects.put(3, s.interval);
+  effects.put(4, s.per_client);
+  effects.put(5, now);
+  effects.put(6, keep_alive);
+}
+
 Word check_configure(const Arguments& a) noexcept {
   const bool fits = a[0] >= 1 && a[0] <= SharedSlidingWindowRule::max_rate && a[1] >= 1 &&
                     a[1] <= SharedSlidingWindowRule::max_interval && (a[2] == 0 || a[2] == 1) &&
@@ -91,7 +102,9 @@ Verdict decide_configure(const StateView& state, const RuleRequest& request, Wor
       request.args;
   const Setting s = setting(state, now);
   const Windows before = kept(state, now);
-  const bool is_new = s.version == 0 || mode != static_cast<Word>(Mode::if_absent);
+  const bool is_same = s.version != 0 && mode == static_cast<Word>(Mode::update) &&
+                       s.rate == rate && s.interval == interval && s.per_client == per_client;
+  const bool is_new = s.version == 0 || (mode != static_cast<Word>(Mode::if_absent) && !is_same);
   Word version = s.version;
   if (is_new) {
     version = std::max({Word{1}, now, s.version < word_limit ? s.version + 1 : 1});
@@ -116,6 +129,7 @@ Verdict decide_configure(const StateView& state, const RuleRequest& request, Wor
       effects.put(9 + 3 * i, after[i].until);
     }
   }
+  if (is_same) touch(effects, s, now, keep_alive);
   effects.add_output(version);
   effects.add_output(is_new ? 1 : 0);
   return {Verdict::allowed, is_new ? rate : s.rate, 0, 0};
@@ -144,13 +158,7 @@ Verdict decide_expect(const StateView& state, const RuleRequest& request, Word n
   // the interval.
   if (now < s.touched || now - s.touched >= s.keep_alive / 4 ||
       s.keep_alive - (now - s.touched) < s.interval) {
-    effects.put(0, s.version);
-    effects.put(1, s.generation);
-    effects.put(2, s.rate);
-    effects.put(3, s.interval);
-    effects.put(4, s.per_client);
-    effects.put(5, now);
-    effects.put(6, keep_alive);
+    touch(effects, s, now, keep_alive);
   }
   return {Verdict::allowed, s.rate, 0, 0};
 }

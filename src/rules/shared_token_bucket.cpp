@@ -67,39 +67,52 @@ Word check_configure(const Arguments& args) noexcept {
   return fits ? Verdict::allowed : shared_error(Errc::invalid_argument);
 }
 
-/// The free tokens under the new quota; a negative number is a debt. There are none while a
-/// reservation or a block is ahead, because they would be spent before it.
+/// a * b / c, at most word_limit, rounded down and up. REQUIRES: 0 to word_limit, c > 0.
+Word scaled(Word a, Word b, Word c) noexcept {
+  return static_cast<Word>(std::min(Wide{a} * b / c, Wide{word_limit}));
+}
+Word scaled_up(Word a, Word b, Word c) noexcept {
+  return static_cast<Word>(std::min((Wide{a} * b + c - 1) / c, Wide{word_limit}));
+}
+
+/// The level under a new quota. Fractions of a token carry over, rounded against the caller. While
+/// a reservation or a block is ahead nothing becomes free, because it would be spent before it. A
+/// debt never outlasts the quota, so that no hint is beyond its expiry.
 Word inherited(const Bucket& b, const NewQuota& q, bool ahead) noexcept {
-  const Word free = b.capacity - ceil_div(b.level, b.period);
-  Word next = q.capacity;
+  const Word limit = b.capacity * b.period;
+  const Word next_limit = q.capacity * q.period;
+  const Word free = limit - b.level;
+  const Word as_is = free < 0
+                         ? std::min(word_limit, next_limit + scaled_up(-free, q.period, b.period))
+                         : std::max(Word{0}, next_limit - scaled(free, q.period, b.period));
+  Word level = 0;
   switch (static_cast<Inheritance>(q.inheritance)) {
     case Inheritance::as_is:
-      next = free;
+      level = as_is;
       break;
     case Inheritance::proportional:
-      next = free <= 0 ? free : static_cast<Word>(Wide{free} * q.capacity / b.capacity);
+      level = free < 0 ? as_is : next_limit - scaled(free, next_limit, limit);
       break;
     case Inheritance::additive:
-      next = free + q.capacity - b.capacity;
+      level = scaled_up(b.level, q.period, b.period);
       break;
     case Inheritance::reset:
       break;
   }
-  const Word most =
-      b.spent == word_limit ? free : std::max(b.capacity, q.capacity) - ceil_div(b.spent, b.period);
-  if (ahead && free <= 0) next = std::min(next, Word{0});
-  return std::min({next, q.capacity, most});
+  Wide least = as_is;  // so much is truly spent, of the larger capacity
+  if (b.spent < word_limit) {
+    least = Wide{scaled_up(b.spent, q.period, b.period)} -
+            Wide{std::max(Word{0}, b.capacity - q.capacity)} * q.period;
+  }
+  if (ahead && is_full(b)) least = std::max(least, Wide{next_limit});
+  return static_cast<Word>(std::min(std::max(Wide{level}, least),
+                                    std::min(Wide{word_limit}, Wide{q.keep_alive - 1} * q.refill)));
 }
 
-Word units(Word tokens, Word period) noexcept {
-  return tokens > floor_div(word_limit, period) ? word_limit : tokens * period;
-}
-
-/// The level under a new quota. A debt never outlasts the quota, so that no hint is beyond its
-/// expiry.
-Word level_of(Word tokens, const NewQuota& q) noexcept {
-  return static_cast<Word>(
-      std::min(Wide{units(tokens, q.period)}, Wide{q.keep_alive - 1} * q.refill));
+/// The quota is in force already, and its bucket is not to be filled.
+bool is_same(const Bucket& b, const NewQuota& q) noexcept {
+  return b.version != 0 && q.inheritance != static_cast<Word>(Inheritance::reset) &&
+         b.capacity == q.capacity && b.refill == q.refill && b.period == q.period;
 }
 
 Verdict decide_configure(const StateView& state, const RuleRequest& request, Word now,
@@ -107,18 +120,19 @@ Verdict decide_configure(const StateView& state, const RuleRequest& request, Wor
   if (const Word status = check_configure(request.args); status < 0) return {status, 0, 0, 0};
   const NewQuota q = quota_of(request.args);
   auto [b, at, given_up] = shared_moment(state, q.keep_alive, now);
-  const bool is_new = b.version == 0 || q.if_absent == 0;
+  const bool is_set = q.if_absent == 0;
+  const bool is_new = b.version == 0 || (is_set && !is_same(b, q));
   if (is_new) {
     Bucket next{1, q.capacity, q.refill, q.period, 0, 0, at};
     if (b.version != 0) {
       next.version = b.version < word_limit ? b.version + 1 : 1;
-      next.level = level_of(q.capacity - inherited(b, q, at > now), q);
-      next.spent =
-          b.spent == word_limit ? word_limit : units(ceil_div(b.spent, b.period), q.period);
+      next.level = inherited(b, q, at > now);
+      next.spent = b.spent == word_limit ? word_limit : scaled_up(b.spent, q.period, b.period);
     }
     b = next;
-    write_bucket(b, at, effects);
   }
+  // Also a quota that is the same: it is kept from now on.
+  if (is_new || (is_set && !given_up)) write_bucket(b, at, effects);
   effects.add_output(b.version);
   effects.add_output(is_new ? 1 : 0);
   const Word limit = b.capacity * b.period;

@@ -33,6 +33,29 @@ TEST_CASE("after a shorter interval the old one still holds, for as long as it l
   });
 }
 
+TEST_CASE("the rate that is in force already changes nothing", "[shared_sliding_window]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SharedSlidingWindow limiter(store, "api", "rate", {.keep_alive = 20s});
+    limiter.configure(RateType::overall, 9, 10s);
+    CHECK(limiter.try_acquire(9).allowed);
+    limiter.configure(RateType::overall, 3, 1s);  // 9 in any 3 s is kept beside it
+    const Word version = limiter.config()->version;
+    for (int i = 0; i < 2; ++i) {
+      clock.advance(1s);
+      const auto same = limiter.configure(RateType::overall, 3, 1s);
+      CHECK_FALSE(same.changed);
+      CHECK(same.version == version);
+    }
+    CHECK(limiter.try_acquire(1).retry_after == 1s);
+    clock.advance(19s);
+    limiter.configure(RateType::overall, 3, 1s);  // kept from now on
+    clock.advance(19s);
+    CHECK(limiter.try_acquire(3).allowed);
+    CHECK(limiter.configure(RateType::overall, 3, 1s, SpentPermits::forgotten).changed);
+    CHECK(limiter.configure(RateType::per_client, 3, 1s).changed);
+  });
+}
+
 TEST_CASE("a raise in a shorter interval waits only until it allows as much as the old rate",
           "[shared_sliding_window]") {
   for_each_store([](Store& store, VirtualClock& clock) {

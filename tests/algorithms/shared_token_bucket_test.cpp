@@ -88,6 +88,59 @@ TEST_CASE("a new quota counts at once for everybody", "[shared_token_bucket][C-0
   });
 }
 
+TEST_CASE("a quota that is set again and again grants what it promises", "[shared_token_bucket]") {
+  const auto how = GENERATE(Inheritance::as_is, Inheritance::proportional, Inheritance::additive);
+  for_each_store([&](Store& store, VirtualClock& clock) {
+    const SharedTokenBucket bucket(store, "b");
+    const Quota quota = Quota::per(30, 1min).burst(10);
+    const auto granted_in = [&](Span span, const auto& configure) {
+      Word granted = 0;
+      for (Span at{0}; at <= span; at += 100ms, clock.advance(100ms)) {
+        configure(at);
+        granted += bucket.try_acquire("a").allowed;
+      }
+      return granted;
+    };
+    CHECK(granted_in(10min, [&](Span at) {
+            if (at % 1900ms == 0ms) bucket.configure("a", quota, how);
+          }) == 310);
+    CHECK_FALSE(bucket.configure("a", quota, how).changed);
+    CHECK(bucket.config("a")->version == 1);
+    // Between 2 and 5 a second, each for 200 ms: 3.5 a second, and what was free before.
+    if (how == Inheritance::additive) return;  // follows the burst, which changes as well
+    clock.advance(1h);
+    CHECK(granted_in(1min, [&](Span at) {
+            if (at % 200ms == 0ms) {
+              bucket.configure("a", Quota::per_second(at % 400ms == 0ms ? 2 : 5).burst(2), how);
+            }
+          }) == 212);
+  });
+}
+
+TEST_CASE("the quota that is in force already changes nothing", "[shared_token_bucket]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SharedTokenBucket bucket(store, "b", 20s);
+    const Quota quota = Quota::per_second(3).burst(3);
+    bucket.configure("a", quota);
+    CHECK(bucket.try_acquire("a", 3).allowed);
+    Reservation held = bucket.reserve("a", 2, 5s);
+    clock.advance(100ms);
+    const auto same = bucket.configure("a", quota, Inheritance::additive);
+    CHECK_FALSE(same.changed);
+    CHECK(same.version == 1);
+    CHECK(bucket.peek("a").retry_after == 900ms);  // behind the reservation
+    CHECK(bucket.cancel("a", held) == 2);
+    CHECK(bucket.peek("a").retry_after == 233'334us);
+    for (int i = 0; i < 5; ++i) {  // it is kept from now on
+      clock.advance(19s);
+      bucket.configure("a", quota);
+    }
+    CHECK(bucket.try_acquire("a").allowed);
+    CHECK(bucket.configure("a", quota, Inheritance::reset).changed);
+    CHECK(bucket.config("a")->version == 2);
+  });
+}
+
 TEST_CASE("what is taken over from the old quota is as stated", "[shared_token_bucket]") {
   struct Case {
     Word burst, spent, next_burst;

@@ -211,7 +211,7 @@ class SharedTokenBucketModel final : public Model {
     life_.changed();
   }
   void configure() {
-    const Quota quota = draw_quota();
+    const Quota quota = rates_.empty() || !random_.one_in(4) ? draw_quota() : rates_.back().quota;
     const auto how = static_cast<Inheritance>(random_.between(0, 3));
     const bool if_absent = random_.one_in(4);
     life_.tell("burst", quota.capacity());
@@ -222,10 +222,12 @@ class SharedTokenBucketModel final : public Model {
     const auto done =
         if_absent ? bucket_.try_configure("k", quota) : bucket_.configure("k", quota, how);
     const bool is_new = !is_set();
-    REQUIRE(done.changed == (is_new || !if_absent));
+    const bool is_same = !is_new && how != Inheritance::reset && quota == rates_.back().quota;
+    REQUIRE(done.changed == (is_new || (!if_absent && !is_same)));
     if (!done.changed) {
       REQUIRE(done.version == version_);
-      return life_.saw("left alone");
+      if (!if_absent && !view().given_up) write(view(), view().spent);
+      return life_.saw(if_absent ? "left alone" : "the same again");
     }
     if (is_new) {
       held_.clear();  // versions begin anew
@@ -239,26 +241,27 @@ class SharedTokenBucketModel final : public Model {
     rates_.push_back({now, quota});
     is_new ? write({}, next) : write(seen, next);
   }
-  /// Whole tokens, rounded against the caller.
+  /// Fractions of a token carry over, rounded against the caller.
   Spent inherited(const View& seen, const Quota& quota, Inheritance how) {
-    const Word after = quota.capacity();
-    const auto truly = static_cast<Word>(ceil(seen.spent.truly, period()));
-    const Word free = capacity() - static_cast<Word>(ceil(seen.spent.level, period()));
-    Word next = after;
-    if (how == Inheritance::as_is) next = free;
-    if (how == Inheritance::proportional) next = free <= 0 ? free : free * after / capacity();
-    if (how == Inheritance::additive) next = free + after - capacity();
-    const Word most = std::max(capacity(), after) - truly;
-    if (seen.spent.stamp > life_.tick() && free <= 0) {
-      next = std::min<Word>(next, 0);
+    const auto converted = [&](Wide units) { return ceil(units * quota.period(), period()); };
+    const Wide after = Wide{quota.capacity()} * quota.period();
+    const Wide free = limit() - seen.spent.level;
+    const Wide kept = free < 0 ? -converted(-free) : free * quota.period() / period();
+    Wide next = after;
+    if (how == Inheritance::as_is) next = kept;
+    if (how == Inheritance::proportional) next = free < 0 ? kept : free * after / limit();
+    if (how == Inheritance::additive) next = after - converted(seen.spent.level);
+    const Wide most =
+        Wide{std::max(capacity(), quota.capacity())} * quota.period() - converted(seen.spent.truly);
+    if (seen.spent.stamp > life_.tick() && free < period()) {
+      next = std::min<Wide>(next, 0);
       life_.saw("behind what lies ahead");
     }
     if (next > most && most < after) life_.saw("as the bound permits");
-    const Word tokens = after - std::min({next, after, most});
-    if (tokens > after) life_.saw("a debt");
-    const Wide kept = (Wide{keep_alive_.count()} - 1) * quota.refill();
-    return {std::min(Wide{tokens} * quota.period(), kept), Wide{truly} * quota.period(),
-            seen.spent.stamp};
+    const Wide level = after - std::min({next, after, most});
+    if (level > after) life_.saw("a debt");
+    const Wide lasting = (Wide{keep_alive_.count()} - 1) * quota.refill();
+    return {std::min(level, lasting), converted(seen.spent.truly), seen.spent.stamp};
   }
   void config() {
     std::error_code error;
@@ -540,10 +543,25 @@ TEST_CASE("a shared token bucket answers by its formulas, and no interval exceed
           "[model][shared_token_bucket][S1][S5][L1][L2]") {
   live<SharedTokenBucketModel>(
       "a shared token bucket answers by its formulas, and no interval exceeds its quotas",
-      {.outcomes = {"admitted", "reserved", "refused", "not configured", "forgotten", "left alone",
-                    "behind what lies ahead", "as the bound permits", "a debt",
-                    "given back at once", "given back ahead", "given back below others",
-                    "nothing back before others who wait", "of another quota", "the longest debt",
-                    "charged in part", "given up", "set back", "hint proven"},
+      {.outcomes = {"admitted",
+                    "reserved",
+                    "refused",
+                    "not configured",
+                    "forgotten",
+                    "left alone",
+                    "the same again",
+                    "behind what lies ahead",
+                    "as the bound permits",
+                    "a debt",
+                    "given back at once",
+                    "given back ahead",
+                    "given back below others",
+                    "nothing back before others who wait",
+                    "of another quota",
+                    "the longest debt",
+                    "charged in part",
+                    "given up",
+                    "set back",
+                    "hint proven"},
        .redis_lives = 8});
 }

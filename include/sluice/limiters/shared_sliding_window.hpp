@@ -105,7 +105,7 @@ class SharedSlidingWindow : public Waitable {
 
   /// The result of a change.
   struct Change {
-    bool changed;  ///< false: try_configure() found a rate and kept it
+    bool changed;  ///< false: a rate was there, or the same one, and is kept
     Word version;  ///< of the rate now in force
   };
 
@@ -125,7 +125,8 @@ class SharedSlidingWindow : public Waitable {
   /// Sets the rate. If spent permits are kept, any interval across the change, of the old or the
   /// new length, holds at most the larger number of permits that the two rates allow in it
   /// (docs/shared_sliding_window.md). If they are forgotten, or if the type changes, such an
-  /// interval may hold as many as both rates allow together.
+  /// interval may hold as many as both rates allow together. The rate that is in force already
+  /// changes nothing, unless spent permits are to be forgotten.
   Change configure(RateType type, Word rate, SpanArg interval,
                    SpentPermits spent = SpentPermits::kept) const;
   Change configure(RateType type, Word rate, SpanArg interval, SpentPermits spent,

@@ -49,7 +49,7 @@ class SharedTokenBucket : public KeyedLimiter<SharedTokenBucket> {
   };
   /// The result of configure() and try_configure().
   struct Change {
-    bool changed;  ///< false: try_configure() found a quota and kept it
+    bool changed;  ///< false: a quota was there, or the same one, and is kept
     Word version;  ///< of the quota now in force
   };
 
@@ -59,7 +59,9 @@ class SharedTokenBucket : public KeyedLimiter<SharedTokenBucket> {
   Change try_configure(const KeyArg& key, const Quota& quota,
                        std::error_code& error) const noexcept;
   /// Sets the quota. `inheritance` selects how many tokens of the old quota carry over. No interval
-  /// ever admits more than the largest burst and the largest rate in force in it allow.
+  /// ever admits more than the largest burst and the largest rate in force in it allow. The quota
+  /// that is in force already changes nothing, unless it is to be reset: a program may set it as
+  /// often as it likes.
   Change configure(const KeyArg& key, const Quota& quota,
                    Inheritance inheritance = Inheritance::as_is) const;
   Change configure(const KeyArg& key, const Quota& quota, Inheritance inheritance,

@@ -1,15 +1,17 @@
 // Shared token bucket: a token bucket whose quota is part of its state.
 //
 // It decides as the token bucket does, by the stored quota. A new quota takes over the free tokens
-// of the old one, in whole tokens, rounded down:
+// of the old one, and their fractions, rounded down to 1 / period' of a token:
 //
-//     spent   = ceil(level' / period)      free = capacity - spent
+//     free = capacity - level / period
 //
 //     as_is          free' = free
 //     proportional   free' = free * capacity' / capacity
 //     additive       free' = free + capacity' - capacity
 //     reset          free' = capacity'
 //     in any case    free'' = min(free', capacity', max(capacity, capacity') - truly spent)
+//
+// The quota that is in force already is no new one, unless it resets.
 //
 // "Truly spent" are the units that were granted and have not drained, also after adjustments of the
 // level. So no interval of t microseconds admits more than C + t * r, with C the largest capacity

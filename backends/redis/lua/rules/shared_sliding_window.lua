@@ -57,8 +57,11 @@ end
     end
   end
 
-  local is_new = 0
-  if version == 0 or mode ~= 0 then
+  local is_new, is_same = 0, version ~= 0 and mode == 2 and rate == new_rate and
+    interval == new_interval and per_client == new_per_client
+  if is_same then
+    put(0, struct.pack('<i8i8i8i8i8i8i8', version, generation, rate, interval, per_client, now, keep_alive))
+  elseif version == 0 or mode ~= 0 then
     is_new = 1
     local new_version = 1
     if version < word_limit then new_version = version + 1 end

@@ -43,7 +43,32 @@
 
 --@ operation shared_token_bucket_configure(head[7] | new_capacity, new_refill, new_period, keep_alive, inheritance, if_absent)
 -- The twin of the kernel of shared_token_bucket.configure in src/rules/shared_token_bucket.cpp: same names, same
--- order, with moment(), inherited(), units() and level_of() in their place.
+-- order, with moment(), inherited() and is_same() in their place. a * b / c, at most word_limit, rounded down and up:
+-- the product has up to 104 bits and is divided bit by bit.
+local function scaled(a, b, c)
+  local quotient = (a - a % c) / c * b
+  if quotient >= word_limit then return word_limit, word_limit end
+  a = a % c
+  if a == 0 then return quotient, quotient end
+  local part, rest, bit = 0, 0, word_limit
+  while bit >= 1 do
+    part, rest = part * 2, rest * 2
+    if rest >= c then
+      part, rest = part + 1, rest - c
+    end
+    if b % (bit * 2) >= bit then
+      rest = rest + a
+      if rest >= c then
+        part, rest = part + 1, rest - c
+      end
+    end
+    bit = bit / 2
+  end
+  quotient = quotient + part
+  if quotient >= word_limit then return word_limit, word_limit end
+  if rest > 0 then return quotient, quotient + 1 end
+  return quotient, quotient
+end
   if new_capacity < 1 or new_refill < 1 or new_refill >= word_limit or new_period < 1 or
     new_capacity * new_period > word_limit - new_refill or
     keep_alive < 1 or keep_alive > Rule.max_keep_alive or
@@ -53,65 +78,48 @@
   end
 --@ use shared_token_bucket_view
 
-  local is_new = 0
-  if version == 0 or if_absent == 0 then
+  local is_new, is_same = 0, version ~= 0 and inheritance ~= 3 and capacity == new_capacity and
+    refill == new_refill and period == new_period
+  if version == 0 or (if_absent == 0 and not is_same) then
     is_new = 1
     local new_version, new_level, new_spent = 1, 0, 0
     if version ~= 0 then
       if version < word_limit then new_version = version + 1 end
-      local free = capacity - (level + -level % period) / period
-      local next_free = new_capacity -- reset
+      local limit, next_limit = capacity * period, new_capacity * new_period
+      local free, as_is, up = limit - level, 0, 0
+      if free < 0 then
+        as_is, up = scaled(-free, new_period, period)
+        as_is = next_limit + up
+        if as_is > word_limit then as_is = word_limit end
+      else
+        as_is = next_limit - scaled(free, new_period, period)
+        if as_is < 0 then as_is = 0 end
+      end
       if inheritance == 0 then -- as_is
-        next_free = free
+        new_level = as_is
       elseif inheritance == 1 then -- proportional
-        next_free = free
-        if free > 0 then
-          -- free * new_capacity / capacity, bit by bit of new_capacity: it has up to 104 bits.
-          local quotient, rest = 0, 0
-          local bit = word_limit
-          while bit >= 1 do
-            quotient, rest = quotient * 2, rest * 2
-            if rest >= capacity then
-              quotient, rest = quotient + 1, rest - capacity
-            end
-            if new_capacity % (bit * 2) >= bit then
-              rest = rest + free
-              if rest >= capacity then
-                quotient, rest = quotient + 1, rest - capacity
-              end
-            end
-            bit = bit / 2
-          end
-          next_free = quotient
-        end
+        new_level = as_is
+        if free >= 0 then new_level = next_limit - scaled(free, next_limit, limit) end
       elseif inheritance == 2 then -- additive
-        next_free = free + new_capacity - capacity
+        up, new_level = scaled(level, new_period, period)
       end
-      local most = free
-      if spent < word_limit then
-        most = capacity
-        if new_capacity > most then most = new_capacity end
-        most = most - (spent + -spent % period) / period
-      end
-      if at > now and free <= 0 and next_free > 0 then next_free = 0 end
-      if next_free > new_capacity then next_free = new_capacity end
-      if next_free > most then next_free = most end
-
-      local tokens = new_capacity - next_free
-      new_level = tokens * new_period
-      local most_tokens = (word_limit - word_limit % new_period) / new_period
-      if tokens > most_tokens then new_level = word_limit end
-      local lasting = (keep_alive - 1) * new_refill
-      if new_level > lasting then new_level = lasting end
+      local least = as_is
       new_spent = spent
       if spent < word_limit then
-        tokens = (spent + -spent % period) / period
-        new_spent = tokens * new_period
-        if tokens > most_tokens then new_spent = word_limit end
+        up, new_spent = scaled(spent, new_period, period)
+        least = new_spent
+        if capacity > new_capacity then least = least - (capacity - new_capacity) * new_period end
       end
+      if at > now and level > limit - period and least < next_limit then least = next_limit end
+      if new_level < least then new_level = least end
+      if new_level > word_limit then new_level = word_limit end
+      local lasting = (keep_alive - 1) * new_refill
+      if new_level > lasting then new_level = lasting end
     end
     version, capacity, refill, period = new_version, new_capacity, new_refill, new_period
     level, spent = new_level, new_spent
+  end
+  if is_new == 1 or (if_absent == 0 and not given_up) then
     put(0, struct.pack('<i8i8i8i8i8i8i8', version, capacity, refill, period, level, spent, at))
   end
 
