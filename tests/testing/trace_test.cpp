@@ -135,9 +135,9 @@ TEST_CASE("bad texts name the line and the reason", "[testing]") {
         "line 2: expected what remains and the limit, such as 4/5, got \"1\"");
   CHECK(fault_of(title + take + "-> refused 0/1 retry 5 from virtual\n") ==
         "line 2: expected a length of time such as 100ms, got \"5\"");
-  CHECK(
-      fault_of(title + take + "-> refused 0/1 from disk\n") ==
-      "line 2: expected memory, virtual, redis, other, fallback, policy or prefetch, got \"disk\"");
+  CHECK(fault_of(title + take + "-> refused 0/1 from disk\n") ==
+        "line 2: expected memory, virtual, redis, other, fallback, policy or prefetched, got "
+        "\"disk\"");
   CHECK(fault_of(title + take + "-> error never_heard_of\n") ==
         "line 2: expected the name of an error such as timed_out, or generic:110, got "
         "\"never_heard_of\"");

@@ -105,7 +105,7 @@ Reply call();
 void wait(Span span);
 Reply use(const Gates& gates, std::span<const Scope> scopes) {
 for (;;) {
-  const Decision d = gates.pass(scopes);              // all scopes in one trip
+  const Decision d = gates.pass(scopes);              // all scopes in one round trip
   if (!d) { wait(d.retry_after); continue; }          // and ask again: it may have been closed anew
   const auto answer = call();
   if (!answer.rate_exceeded) return answer;
