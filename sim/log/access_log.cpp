@@ -289,31 +289,65 @@ std::size_t find_stamp(std::string_view text) {
   return at == std::string_view::npos ? first : at;
 }
 
-/// A list of addresses without ports: X-Forwarded-For. What has ports are addresses of servers.
-bool is_forwarded_list(std::string_view list) {
+/// What a quoted field behind the size may be.
+enum class Field : std::uint8_t {
+  other,
+  forwarded,  ///< a list of addresses without ports; what has ports are addresses of servers
+  mixed,      ///< a list of addresses and of what is none
+};
+
+Field field_of(std::string_view list) {
+  bool all = true;
+  bool any = false;
+  bool mixed = false;
   for (;;) {
     const std::size_t comma = list.find(',');
     const std::string_view entry = trimmed(list.substr(0, comma));
-    if (!is_address(entry) && entry != "unknown") return false;
-    if (comma == std::string_view::npos) return true;
+    any |= is_address(entry);
+    all &= is_address(entry) || entry == "unknown";
+    mixed |= !host_of(entry).is_address && !is_nobody(entry);
+    if (comma == std::string_view::npos) break;
     list.remove_prefix(comma + 1);
   }
+  if (all) return Field::forwarded;
+  return any && mixed ? Field::mixed : Field::other;
 }
 
-/// Whether what is left are bare and quoted fields, separated by one space each. A quoted list of
-/// addresses is returned in `list`.
-bool take_tail(Cursor& cursor, std::string_view& list) {
-  while (!cursor.at_end()) {
-    if (!cursor.take(" ")) return false;
+/// What stands behind the size: bare and quoted fields, separated by one space each.
+struct Tail {
+  bool damaged = false;
+  std::string_view list{};  // X-Forwarded-For
+  const char* fault = nullptr;
+};
+
+/// The first two quoted fields of several are the referrer and the agent, which the client writes:
+/// an address in them is no X-Forwarded-For.
+Tail parse_tail(Cursor& cursor) {
+  Tail tail;
+  std::array<std::string_view, 2> first;
+  std::size_t quoted = 0;
+  while (!cursor.at_end() && !tail.damaged) {
     std::string_view content;
-    if (cursor.rest().starts_with('"')) {
-      if (!cursor.take_quoted(content)) return false;
-      if (list.empty() && is_forwarded_list(content)) list = content;
-    } else if (cursor.take_bare().empty() && !cursor.at_end()) {
-      return false;
+    if (!cursor.take(" ")) {
+      tail.damaged = true;
+    } else if (!cursor.rest().starts_with('"')) {
+      tail.damaged = cursor.take_bare().empty() && !cursor.at_end();
+    } else if (!cursor.take_quoted(content)) {
+      tail.damaged = true;
+    } else if (quoted++ < first.size()) {
+      first[quoted - 1] = content;
+    } else if (tail.list.empty() && field_of(content) != Field::other) {
+      tail.list = content;
     }
   }
-  return true;
+  const auto is_list = [](std::string_view field) { return field_of(field) == Field::forwarded; };
+  if (quoted == 1 && !tail.damaged && is_list(first[0])) tail.list = first[0];
+  if (quoted == 2 && (is_list(first[0]) || is_list(first[1]))) {
+    tail.fault =
+        "an address stands where the referrer or the agent belongs: who the client is "
+        "remains open";
+  }
+  return tail;
 }
 
 }  // namespace
@@ -343,13 +377,13 @@ const char* parse_log_line(std::string_view text, LogLine& line) {
                        bytes.find_first_not_of("0123456789") != std::string_view::npos)) {
     return "the size is neither a number nor \"-\"";
   }
-  std::string_view list;
-  line.damaged_tail = !take_tail(cursor, list);
-  if (list.empty()) return nullptr;
+  const Tail tail = parse_tail(cursor);
+  line.damaged_tail = tail.damaged;
+  if (tail.fault != nullptr || tail.list.empty()) return tail.fault;
   if (line.forwarded)
     return "there are two lists of forwarded addresses: who the client is remains open";
   line.forwarded = true;
-  return parse_forwarded(list, line.client);
+  return parse_forwarded(tail.list, line.client);
 }
 
 namespace {

@@ -241,7 +241,7 @@ const Need needs[] = {
     {"client.retries", [](const S& s) { return s.client.attempts > 1 || pauses_anyway(s); },
      "client.attempts above 1"},
     {"client.pause", [](const S& s) { return retries(s) || pauses_anyway(s); },
-     "client.retries other than \"none\""},
+     "client.retries other than \"none\", or store.on_failure = \"error\""},
     {"client.cap",
      [](const S& s) {
        const bool grows = s.client.retries != Retries::none && s.client.retries != Retries::fixed;

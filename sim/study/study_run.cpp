@@ -6,6 +6,7 @@
 #include <exception>
 #include <mutex>
 #include <stdexcept>
+#include <system_error>
 #include <thread>
 #include <type_traits>
 
@@ -28,7 +29,12 @@ class Crew {
       : count_(count), task_(task) {
     const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
     const std::size_t threads = std::min<std::size_t>(jobs != 0 ? jobs : cores, count);
-    for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+    threads_.reserve(threads);
+    try {
+      for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+    } catch (const std::system_error&) {
+      if (threads_.empty()) throw;  // else those that could start do it all
+    }
   }
 
   /// Waits for the end, and calls `look` meanwhile. Throws what a task threw.

@@ -178,7 +178,11 @@ FaultPlan read_fault(const toml::table& table) {
          has_kind = true;
        }},
       {"at", span_into(fault.at)},
-      {"for", span_into(fault.length)},
+      {"for",
+       [&](const toml::node& node) {
+         span_into(fault.length)(node);
+         if (fault.length == Span{0}) expected("more than 0s; a fault without it lasts", "0s");
+       }},
       {"share", number_into(fault.share, 0, 1)},
       {"factor", number_into(fault.factor, 0, 1'000'000)},
       {"step", [&](const toml::node& node) { fault.step = parse_step(text_of(node)); }},

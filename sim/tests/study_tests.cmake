@@ -17,6 +17,7 @@ limiter.scope = "per_process"
 metric = "goodput"
 least = 1
 ]=])
+file(WRITE "${studies}/fault_of_no_length.toml" "include = \"holds.toml\"\n[[fault]]\nkind = \"store_down\"\nat = \"1s\"\nfor = \"0s\"\n")
 file(WRITE "${studies}/fails.toml" "include = \"holds.toml\"\n[[expect]]\nmetric = \"goodput\"\nleast = 1000\n")
 file(WRITE "${studies}/open.toml" "include = \"holds.toml\"\n[[expect]]\nmetric = \"goodput\"\nleast = 84\nmost = 85\n")
 file(WRITE "${studies}/crashes.toml" [=[
@@ -220,6 +221,10 @@ if(NOT SLUICE_SANITIZE)
     "ulimit -v 600000 && exec \"$1\" run \"$2/holds.toml\" --jobs 1 --set arrivals.kind=bursts --set 'arrivals.bursts=9000000 at 1s'"
     sh ${sim} ${studies})
 endif()
+sluice_tool_test(sim_full_disk_help CODE 2 ERR "could not be written"
+  COMMAND sh -c "exec \"$1\" check --help >/dev/full" sh ${sim})
+sluice_tool_test(sim_fault_of_no_length CODE 2 ERR "for.*more than 0s"
+  COMMAND ${sim} run ${studies}/fault_of_no_length.toml)
 sluice_tool_test(sim_parameters CODE 0 OUT "store.lag = 100ms\n.*a fault of kind store_failover.*upstream_second: another limit"
   COMMAND ${sim} parameters)
 sluice_tool_test(sim_metrics CODE 0 OUT "share_429: calls answered 429, %.*goodput: successful calls, /s" COMMAND ${sim} metrics)

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <iostream>
 #include <new>
 #include <string>
 #include <string_view>
@@ -83,6 +84,15 @@ void end_without_memory() {
   std::_Exit(2);
 }
 
+/// `code`, or 2 if not all of the output could be written.
+int ended(const CLI::App& app, int code) {
+  std::cout.flush();
+  if (std::cout && std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+  fmt::print(stderr, "{}: the output could not be written: {}\n", app.get_name(),
+             std::generic_category().message(errno));
+  return 2;
+}
+
 }  // namespace
 
 int parse_and_run(CLI::App& app, int argc, char** argv, const std::function<int()>& run) {
@@ -90,17 +100,13 @@ int parse_and_run(CLI::App& app, int argc, char** argv, const std::function<int(
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     const std::string unknown = error.get_exit_code() == 0 ? std::string() : unknown_word(app);
-    if (unknown.empty()) return app.exit(error) == 0 ? 0 : 2;
+    if (unknown.empty()) return app.exit(error) == 0 ? ended(app, 0) : 2;
     fmt::print(stderr, "{}\nRun with --help for more information.\n", unknown);
     return 2;
   }
   std::set_new_handler(end_without_memory);
   try {
-    const int code = run();
-    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
-    fmt::print(stderr, "{}: the output could not be written: {}\n", app.get_name(),
-               std::generic_category().message(errno));
-    return 2;
+    return ended(app, run());
   } catch (const std::invalid_argument& error) {
     fmt::print(stderr, "{}: {}\n", app.get_name(), error.what());
     return 2;

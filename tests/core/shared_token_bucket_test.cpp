@@ -126,7 +126,7 @@ TEST_CASE("setting the quota again mints nothing, to the microsecond",
   const std::vector<LongMoment> spent{{0ms, set(5), admitted(5, 0s)},
                                       {0ms, acquire(5), admitted(0, 500ms)}};
   auto early = spent;
-  early.push_back({100ms - 1us, set(5), admitted(0, 500ms)});
+  early.push_back({100ms - 1us, set(5), admitted(0, 400ms + 1us)});
   check_moments(LongKernel(start), early);
   auto in_time = spent;
   in_time.push_back({100ms, set(5), admitted(1, 400ms)});
@@ -230,10 +230,12 @@ TEST_CASE(
                 {{0ms, give(told, 3), none},
                  {0ms, set(5), admitted(5, 0s)},
                  {0ms, spend(3, 0s), admitted(2, 300ms)},
-                 {0ms, set(5, Inheritance::as_is), admitted(2, 300ms)},
+                 {0ms, set(6, Inheritance::as_is), admitted(2, 400ms), {2, 1}},
+                 {0ms, set(5, Inheritance::as_is), admitted(2, 300ms), {3, 1}},
+                 {0ms, set(5, Inheritance::as_is), admitted(2, 300ms), {3, 0}},
                  {0ms, give(told, 3), admitted(2, 300ms), {0, 0, start}},
-                 {0ms, give({3, 0, 0s, 2}, 3), admitted(5, 0s), {3, 0, start}},
-                 {0ms, give({3, 0, 0s, 2}, 4), Verdict::failed(Errc::invalid_argument)},
+                 {0ms, give({3, 0, 0s, 3}, 3), admitted(5, 0s), {3, 0, start}},
+                 {0ms, give({3, 0, 0s, 3}, 4), Verdict::failed(Errc::invalid_argument)},
                  {0ms, give(told, -1), Verdict::failed(Errc::invalid_cost)}});
 }
 

@@ -69,8 +69,8 @@ std::string value(Random& random) {
   return made;
 }
 
-WaitQueues response(Random& random) {
-  WaitQueues lines;
+HeaderLines response(Random& random) {
+  HeaderLines lines;
   for (std::int64_t i = random.between(0, random.one_in(100) ? 90 : 8); i > 0; --i) {
     const bool known = !random.one_in(10);
     lines.emplace_back(known ? std::string(pick(random, known_names)) : noise(random, 80),
@@ -87,7 +87,7 @@ TEST_CASE("whatever a server sends, what is made of it is within its bounds") {
   std::size_t useful = 0;
   const std::size_t rounds = test::scaled(60'000);
   for (std::size_t round = 0; round < rounds; ++round) {
-    const WaitQueues lines = response(random);
+    const HeaderLines lines = response(random);
     const Span longest{random.between(0, 1'000'000'000'000)};
     const Feedback feedback = parse_lines(lines, {.longest = longest});
     if (!is_sound(feedback, lines.size(), longest)) FAIL("unsound feedback");
@@ -101,7 +101,7 @@ TEST_CASE("a header that is ignored changes nothing") {
   CAPTURE(random.repeat());
   std::size_t ignored = 0;
   for (std::size_t round = 0; round < test::scaled(20'000); ++round) {
-    WaitQueues lines = response(random);
+    HeaderLines lines = response(random);
     if (lines.size() > 8) continue;
     const Feedback before = parse_lines(lines);
     lines.emplace_back(pick(random, known_names), value(random));

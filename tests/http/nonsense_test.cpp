@@ -107,13 +107,13 @@ TEST_CASE("limits beyond the bounds are told to be so") {
   CHECK(many.notes()[0].fate == Fate::partly);
   CHECK(many.notes()[1].fate == Fate::too_many);
 
-  WaitQueues lines;
+  HeaderLines lines;
   for (int i = 0; i < 100; ++i) lines.emplace_back("X-RateLimit-Reset", std::to_string(i));
   const Feedback repeated = parse_lines(lines);
   CHECK(repeated.truncated);
   CHECK(repeated.notes().size() == Feedback::max_notes);
 
-  WaitQueues others(5000, {"Set-Cookie", "a"});
+  HeaderLines others(5000, {"Set-Cookie", "a"});
   others.emplace_back("Retry-After", "30");
   CHECK(parse_lines(others).truncated);
   CHECK_FALSE(parse_lines(others).retry_after);
@@ -124,9 +124,9 @@ TEST_CASE("times at the ends of their range do no harm") {
     for (const Span longest : {Span::min(), Span::max(), Span{0}, Span{1}}) {
       for (const char* value : {"1", "1709210096", "Fri, 31 Dec 9999 23:59:59 GMT",
                                 "Thu, 01 Jan 1970 00:00:00 GMT", "99999999999999999999"}) {
-        const WaitQueues lines{{"Retry-After", value},
-                               {"X-RateLimit-Reset", value},
-                               {"Date", "Fri, 31 Dec 9999 23:59:59 GMT"}};
+        const HeaderLines lines{{"Retry-After", value},
+                                {"X-RateLimit-Reset", value},
+                                {"Date", "Fri, 31 Dec 9999 23:59:59 GMT"}};
         const Feedback feedback = parse_feedback(lines, now, {.longest = longest});
         CHECK(feedback.wait() >= 0s);
         CHECK(feedback.wait() <= std::max(longest, Span{0}));

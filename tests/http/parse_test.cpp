@@ -42,10 +42,10 @@ TEST_CASE("a response that says nothing asks for nothing") {
 }
 
 TEST_CASE("Retry-After goes before the resets, and only exhausted windows ask for a wait") {
-  const WaitQueues windows{{"RateLimit", R"("a";r=0;t=7, "b";r=0;t=9, "c";r=1;t=50)"}};
+  const HeaderLines windows{{"RateLimit", R"("a";r=0;t=7, "b";r=0;t=9, "c";r=1;t=50)"}};
   CHECK(parse_lines(windows).wait() == 9s);
   CHECK(parse_lines(windows).retry_at() == test_now + 9s);
-  WaitQueues both = windows;
+  HeaderLines both = windows;
   both.emplace_back("Retry-After", "2");
   CHECK(parse_lines(both).wait() == 2s);
 }
@@ -70,7 +70,7 @@ TEST_CASE("each header about a limit is noted by its place, with what was done w
 
 TEST_CASE("instants are measured from the server's Date, lengths of time are not") {
   const std::string ten_behind = "Thu, 29 Feb 2024 12:34:46 GMT";
-  const WaitQueues instant{{"Retry-After", "Thu, 29 Feb 2024 12:35:46 GMT"}, {"Date", ten_behind}};
+  const HeaderLines instant{{"Retry-After", "Thu, 29 Feb 2024 12:35:46 GMT"}, {"Date", ten_behind}};
   CHECK(parse_lines(instant).retry_after == 60s);
   CHECK(parse_lines(instant, {.correct_by_date = false}).retry_after == 50s);
   CHECK(parse_lines({{"Date", ten_behind}, {"Retry-After", "30"}}).retry_after == 30s);
@@ -99,7 +99,7 @@ TEST_CASE("counts of a response from a cache are old, and not taken; its Retry-A
 }
 
 TEST_CASE("no wait and no reset is longer than the options allow") {
-  const WaitQueues lines{{"Retry-After", "100"}, {"RateLimit", R"("a";r=0;t=999999999999999)"}};
+  const HeaderLines lines{{"Retry-After", "100"}, {"RateLimit", R"("a";r=0;t=999999999999999)"}};
   const Feedback feedback = parse_lines(lines, {.longest = 10s});
   CHECK(feedback.retry_after == 10s);
   CHECK(feedback.windows()[0].reset == 10s);

@@ -28,7 +28,7 @@ struct Expected {
 
 struct Row {
   std::string who;
-  WaitQueues lines;
+  HeaderLines lines;
   std::optional<Span> retry_after{};
   std::vector<Expected> windows{};
   std::string scope{};
@@ -328,8 +328,8 @@ TEST_CASE("of Retry-After and retry-after-ms the longer counts, but for seconds 
       {"1.5", "500", 1500ms},
   };
   for (const auto& row : rows) {
-    const WaitQueues both{{"Retry-After", row.seconds}, {"retry-after-ms", row.milliseconds}};
-    for (const WaitQueues& lines : {both, WaitQueues(both.rbegin(), both.rend())}) {
+    const HeaderLines both{{"Retry-After", row.seconds}, {"retry-after-ms", row.milliseconds}};
+    for (const HeaderLines& lines : {both, HeaderLines(both.rbegin(), both.rend())}) {
       CAPTURE(row.seconds, row.milliseconds, lines.front().first);
       const Feedback feedback = parse_lines(lines);
       CHECK(feedback.retry_after == row.expected);
@@ -343,9 +343,9 @@ TEST_CASE("of Retry-After and retry-after-ms the longer counts, but for seconds 
 TEST_CASE("of two items of one name the stricter counts, in either order") {
   const auto check_both = [](const std::string& name, const std::string& a, const std::string& b,
                              const Expected& expected) {
-    for (const WaitQueues& lines :
-         {WaitQueues{{name, a}, {name, b}}, WaitQueues{{name, b}, {name, a}},
-          WaitQueues{{name, a + ", " + b}}, WaitQueues{{name, b + ", " + a}}}) {
+    for (const HeaderLines& lines :
+         {HeaderLines{{name, a}, {name, b}}, HeaderLines{{name, b}, {name, a}},
+          HeaderLines{{name, a + ", " + b}}, HeaderLines{{name, b + ", " + a}}}) {
       CAPTURE(name, lines[0].second);
       check({"told twice", lines, {}, {expected}});
     }
@@ -362,9 +362,9 @@ TEST_CASE("of two items of one name the stricter counts, in either order") {
              {.source = "ratelimit", .name = "a", .limit = 10, .length = 90s});
   const Expected ten{.source = "x-ratelimit", .limit = 10};
   check_both("X-RateLimit-Limit", "10", "20", ten);
-  for (const WaitQueues& lines :
-       {WaitQueues{{"X-RateLimit-Limit", "10;w=90"}, {"X-RateLimit-Limit", "10;w=60"}},
-        WaitQueues{{"X-RateLimit-Limit", "10;w=60"}, {"X-RateLimit-Limit", "10;w=90"}}}) {
+  for (const HeaderLines& lines :
+       {HeaderLines{{"X-RateLimit-Limit", "10;w=90"}, {"X-RateLimit-Limit", "10;w=60"}},
+        HeaderLines{{"X-RateLimit-Limit", "10;w=60"}, {"X-RateLimit-Limit", "10;w=90"}}}) {
     check(
         {"windows told twice", lines, {}, {{.source = "x-ratelimit", .limit = 10, .length = 90s}}});
   }
@@ -380,16 +380,16 @@ TEST_CASE("of two items of one name the stricter counts, in either order") {
 
 TEST_CASE("of two counts of what is used the larger counts, in either order") {
   const std::vector<Expected> one_left{{.source = "x-ratelimit", .limit = 10, .remaining = 1}};
-  for (const WaitQueues& used :
-       {WaitQueues{{"X-RateLimit-Used", "4"}, {"X-RateLimit-Used", "9"}},
-        WaitQueues{{"X-RateLimit-Used", "9"}, {"X-RateLimit-Used", "4"}},
-        WaitQueues{{"X-RateLimit-Used", "4, 9"}}, WaitQueues{{"X-RateLimit-Used", "9, 4"}}}) {
-    WaitQueues lines{{"X-RateLimit-Limit", "10"}};
+  for (const HeaderLines& used :
+       {HeaderLines{{"X-RateLimit-Used", "4"}, {"X-RateLimit-Used", "9"}},
+        HeaderLines{{"X-RateLimit-Used", "9"}, {"X-RateLimit-Used", "4"}},
+        HeaderLines{{"X-RateLimit-Used", "4, 9"}}, HeaderLines{{"X-RateLimit-Used", "9, 4"}}}) {
+    HeaderLines lines{{"X-RateLimit-Limit", "10"}};
     lines.insert(lines.end(), used.begin(), used.end());
     check({"used twice", lines, {}, one_left});
   }
   const std::string shopify = "X-Shopify-Shop-Api-Call-Limit";
-  const auto remaining = [&](const WaitQueues& lines) {
+  const auto remaining = [&](const HeaderLines& lines) {
     const Feedback feedback = parse_lines(lines);
     REQUIRE(feedback.windows().size() == 1);
     return feedback.windows()[0].remaining;

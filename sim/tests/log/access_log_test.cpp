@@ -201,6 +201,15 @@ TEST_CASE("the client is found behind a virtual host, in X-Forwarded-For, and wi
       {"10.0.0.1 - -" + at + " \"-\" \"agent\" \"-\"", "10.0.0.1"},
       {"10.0.0.1 - -" + at + " \"-\" \"agent\" \"unknown, 10.0.0.9\"", "[the client is not told"},
       {"www.example.org:80 10.0.0.1 - -" + at + " \"-\" \"agent\" \"203.0.113.7\"", "203.0.113.7"},
+      {"10.0.0.1 - -" + at + " \"-\" \"agent\" \"foo, 203.0.113.7\"", "[the list of forwarded"},
+      {"10.0.0.1 - -" + at + " \"-\" \"agent\" \"gzip, br\"", "10.0.0.1"},
+      // The referrer and the agent, in which a client writes what it likes.
+      {"192.0.2.1 - -" + at + " \"-\" \"203.0.113.7\"", "[an address stands where the referrer"},
+      {"192.0.2.1 - -" + at + " \"203.0.113.7\" \"agent\"",
+       "[an address stands where the referrer"},
+      {"192.0.2.1 - -" + at + " \"203.0.113.7\" \"203.0.113.8\" \"-\"", "192.0.2.1"},
+      {"10.0.0.1 - -" + at + " \"192.0.2.8\" \"192.0.2.9\" \"203.0.113.7\"", "203.0.113.7"},
+      {"192.0.2.1 - -" + at + " \"203.0.113.7\" \"age", "192.0.2.1"},
       // Neither the addresses of servers, which have ports, nor other words.
       {"192.0.2.1 - -" + at + " \"-\" \"agent\" \"10.0.0.5:8080\"", "192.0.2.1"},
       {"192.0.2.1 - -" + at + " \"-\" \"agent 10.0.0.5\" \"www.example.org\"", "192.0.2.1"},

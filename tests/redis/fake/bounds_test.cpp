@@ -34,7 +34,7 @@ TEST_CASE("requests that a mute server holds never exceed max_in_flight", "[fake
   const auto store = make_redis_store(options);
   const Bucket bucket(*store, quota);
   Crowd crowd(8);
-  for (std::size_t i = 0; i < crowd.size(); ++i) bucket.ask(crowd[i], "a", 1s);
+  for (std::size_t i = 0; i < crowd.size(); ++i) bucket.ask(crowd[i], "a", 3s);
   REQUIRE(eventually([&] { return calls == 8; }));
   CHECK(crowd.wait());
   CHECK(crowd.count([](const Asked& call) { return call.error == Errc::unknown; }) == 8);
