@@ -6,21 +6,9 @@
 namespace sluice::testing::detail {
 
 std::span<const Generator> generators() {
-  // clang-format off
-  static const std::array table{
-      token_bucket::generator,
-      sliding_window::generator,
-      sliding_window_counter::generator,
-      fixed_window::generator,
-      shared_sliding_window::generator,
-      shared_token_bucket::generator,
-      leases::generator,
-      slot_lock::generator,
-      utilization::generator,
-      gate::generator,
-      wait_line::generator,
-  };
-  // clang-format on
+#define SLUICE_GENERATOR(rule) rule::generator,
+  static const std::array table{SLUICE_GENERATED_RULES(SLUICE_GENERATOR)};
+#undef SLUICE_GENERATOR
   return table;
 }
 

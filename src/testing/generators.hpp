@@ -1,7 +1,6 @@
 // Random requests for the rows of the table of operations (configurations, calls, and calls that
 // can never be admitted): one generator for each kind of state. A new algorithm adds its file and
-// its lines here and in generators.cpp, and every claim then covers its rows. Threading: pure
-// functions.
+// its line here, and every claim then covers its rows. Threading: pure functions.
 #pragma once
 
 #include <span>
@@ -60,7 +59,7 @@ struct Generator {
   const Spender* spender;  ///< null if the rule has no units that are refilled with time
 };
 
-/// In the order of the kinds' numbers.
+/// One for each rule.
 [[nodiscard]] std::span<const Generator> generators();
 /// Null if the kind has none.
 [[nodiscard]] const Generator* find_generator(StateKind kind);
@@ -68,43 +67,36 @@ struct Generator {
 /// Any quota that can be built, extreme ones as likely as everyday ones.
 [[nodiscard]] Quota random_quota(Rng& rng);
 
-// generators/*.cpp
+/// The rules, by the stem of their files, in generators/.
+// clang-format off
+#define SLUICE_GENERATED_RULES(each) \
+  each(token_bucket) \
+  each(sliding_window) \
+  each(sliding_window_counter) \
+  each(fixed_window) \
+  each(shared_sliding_window) \
+  each(shared_token_bucket) \
+  each(leases) \
+  each(slot_lock) \
+  each(utilization) \
+  each(gate) \
+  each(wait_line)
+// clang-format on
+
+#define SLUICE_DECLARE_GENERATOR(rule) \
+  namespace rule {                     \
+  extern const Generator generator;    \
+  }
+SLUICE_GENERATED_RULES(SLUICE_DECLARE_GENERATOR)
+#undef SLUICE_DECLARE_GENERATOR
+
 namespace token_bucket {
-extern const Generator generator;
 /// The configuration of a token bucket with this quota.
 [[nodiscard]] Configuration pack(const Quota& quota);
 }  // namespace token_bucket
 namespace sliding_window {
-extern const Generator generator;
 /// One more window.
 void add(Configuration& config, Word limit, Word span);
 }  // namespace sliding_window
-namespace sliding_window_counter {
-extern const Generator generator;
-}
-namespace fixed_window {
-extern const Generator generator;
-}
-namespace shared_sliding_window {
-extern const Generator generator;
-}
-namespace shared_token_bucket {
-extern const Generator generator;
-}
-namespace leases {
-extern const Generator generator;
-}
-namespace slot_lock {
-extern const Generator generator;
-}
-namespace utilization {
-extern const Generator generator;
-}
-namespace gate {
-extern const Generator generator;
-}
-namespace wait_line {
-extern const Generator generator;
-}
 
 }  // namespace sluice::testing::detail

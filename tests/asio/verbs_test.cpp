@@ -410,6 +410,15 @@ std::string text_of(const std::filesystem::path& path) {
 
 using Names = std::set<std::pair<std::string, std::string>>;
 
+/// What `all` has and `some` has not, as text.
+std::set<std::string> without(const Names& all, const Names& some) {
+  std::set<std::string> texts;
+  for (const auto& name : all) {
+    if (!some.contains(name)) texts.insert(name.first + " of " + name.second);
+  }
+  return texts;
+}
+
 /// The public part of a class whose definition begins at `begin`.
 std::string public_part(const std::string& text, std::size_t begin) {
   const auto end = std::min({text.find("\n private:", begin), text.find("\n protected:", begin),
@@ -518,8 +527,13 @@ TEST_CASE("every call of a limiter has an asynchronous form, a test and a row in
   for (const auto& [names, entry] : all_entries()) tested.insert(names);
   const Names declared = names_in_headers();
   CHECK(declared.size() > 80);
-  CHECK(tested == declared);
-  CHECK(names_in_table() == declared);
+  const auto compare = [&](const char* file, const Names& found) {
+    INFO(file << " has each call of the headers, and no other");
+    CHECK(without(declared, found) == std::set<std::string>());
+    CHECK(without(found, declared) == std::set<std::string>());
+  };
+  compare("tests/asio/verbs_test.cpp", tested);
+  compare("docs/asio.md", names_in_table());
 }
 
 }  // namespace sluice::test

@@ -272,6 +272,7 @@ TEST_CASE("a row answers what its check says, whatever the state", "[core][rows]
   CAPTURE(random.repeat());
   for (const Operation* row : operations()) {
     const Generator* generator = find_generator(row->kind);
+    INFO("src/testing/generators.hpp has a line for the rule of " << row->name);
     REQUIRE(generator != nullptr);
     for (std::size_t i = 0; i < scaled(200); ++i) {
       Subject subject("tag", "name", *generator, generator->any(random));

@@ -47,6 +47,7 @@ TEST_CASE("the list of limiters is complete", "[core]") {
   std::set<std::string> names;
   for_each_limiter(
       [&](const std::string&, auto make, auto) { names.insert(type_name<decltype(make)>); });
+  INFO("tests/support/limiters.hpp has a row for each");
   CHECK(names == names_in_headers());
 }
 

@@ -19,8 +19,8 @@ requires requires(Pointer pointer) { *pointer; }
 Pointer&& given(Pointer& pointer) { return std::move(pointer); }
 
 /// Calls `body(key, make, ask)` for each limiter. `make(store)` makes one of a store or a pointer
-/// to it. `ask(limiter, error)` makes a call that writes, and that is allowed at first; then the
-/// store has `key`, as it renders it.
+/// to it. `ask(limiter, error)` makes a call that writes, and that is allowed the first two times;
+/// then the store has `key`, as it renders it.
 template <class Body>
 void for_each_limiter(Body body) {
   using std::chrono_literals::operator""s;
