@@ -84,6 +84,7 @@ asio::awaitable<void> Link::serve() {
 /// One connection, from the attempt to its end.
 asio::awaitable<void> Link::serve_once() {
   pace_.attempt(context_.clock.now());
+  is_to_connect_anew_ = false;
   const Errc failure = co_await owner_.connect(*this);
   if (failure != Errc{}) {
     last_failure_ = failure;
@@ -108,6 +109,7 @@ asio::awaitable<void> Link::serve_once() {
 }
 
 asio::awaitable<void> Link::pause() {
+  if (is_to_connect_anew_) co_return;
   pause_.expires_after(pace_.pause(context_.clock.now()));
   error_code ignored;
   co_await pause_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
@@ -317,6 +319,7 @@ void Link::leave(std::string_view cause) {
 
 void Link::connect_anew() {
   if (is_connected()) return;
+  is_to_connect_anew_ = true;
   pause_.cancel();
   connection_.abandon();
 }

@@ -106,6 +106,8 @@ class Link {
   void leave(std::string_view cause);
   /// The owner names another server from now on: ends the attempt to connect, or the pause before.
   void connect_anew();
+  /// Whether it does so: the attempt is in vain, and the next one follows at once.
+  [[nodiscard]] bool is_to_connect_anew() const noexcept { return is_to_connect_anew_; }
   /// After an exception the connection may be out of step: closes it. Sent calls end as unknown.
   void break_off(std::string_view cause) noexcept;
   /// Ends every call and the link.
@@ -185,6 +187,7 @@ class Link {
   Time armed_until_ = Time::max();
 
   ReconnectPace pace_;
+  bool is_to_connect_anew_ = false;
   Errc last_failure_ = Errc::not_connected;  // why there is no connection
   std::optional<Errc> loss_;                 // why the connection is closed, once known
   std::uint64_t epoch_ = 0;                  // of the connection: identifies late write completions

@@ -15,9 +15,6 @@ namespace asio = boost::asio;
 
 constexpr const char* switch_channel = "+switch-master";
 
-/// Switches that one attempt to connect follows.
-constexpr std::size_t most_switches = 3;
-
 }  // namespace
 
 SentinelTopology::SentinelTopology(const LinkContext& context, std::uint64_t seed)
@@ -45,26 +42,21 @@ void SentinelTopology::stop() noexcept {
   again_.cancel();
 }
 
+/// If another master is named meanwhile, the Sentinel that names it is first now: all begins anew.
 asio::awaitable<Errc> SentinelTopology::connect(Link& link) {
   Errc failure = Errc::not_connected;
   bool is_any_reached = false;
-  std::size_t switches = 0;
-  std::vector<RedisAddress> asked = sentinels_;
-  for (std::size_t i = 0; i < asked.size(); ++i) {
-    if (is_stopped()) co_return failure;
-    const NamedMaster named = co_await ask(asked[i]);
+  const auto is_void = [&] { return is_stopped() || link.is_to_connect_anew(); };
+  for (const RedisAddress& sentinel : std::vector(sentinels_)) {
+    const NamedMaster named = co_await ask(sentinel);
+    if (is_void()) co_return failure;
     is_any_reached = is_any_reached || named.address || !named.error.empty();
     if (!is_current(named)) continue;
     note_master(named);
     link.connection().set_target(*named.address);
-    const bool is_ready = co_await link.connection().connect();
-    if (is_ready && *master_ == *named.address) co_return Errc{};
+    if (co_await link.connection().connect()) co_return Errc{};
     failure = link.connection().refusal();
-    if (is_ready) link.connection().close();
-    // Meanwhile another one may have been named, by the Sentinel that is first now.
-    if (*master_ == *named.address || ++switches > most_switches) continue;
-    asked = sentinels_;
-    i = ~std::size_t{0};
+    if (is_void()) co_return failure;
   }
   if (is_any_reached || !master_) co_return failure;
   link.connection().set_target(*master_);

@@ -71,13 +71,4 @@ inline RedisOptions fake_sentinel(const FakeServer& sentinel) {
   return options;
 }
 
-/// A server that says that it is a master, and decides.
-inline void serve_as_master(Peer& peer, int) {
-  Word at = 1;
-  while (const auto asked = peer.read_behind_login()) {
-    const bool is_role = asked->at(0) == "ROLE";
-    if (!peer.send(is_role ? array({bulk("master")}) : allowing(*asked, at++))) return;
-  }
-}
-
 }  // namespace sluice::test

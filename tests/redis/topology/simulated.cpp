@@ -212,6 +212,7 @@ std::string SimulatedServer::reply(const Command& command, Session& session) {
     if (session.listens) return "*2\r\n" + bulk("pong") + bulk("");
     return "+PONG\r\n";
   }
+  if (name == "AUTH" && !accepts(command)) return "-WRONGPASS no\r\n";
   if (name == "HELLO" || name == "AUTH" || name == "CLIENT") return "+OK\r\n";
   if (name == "SUBSCRIBE") {
     session.listens = true;

@@ -67,6 +67,8 @@ class SimulatedServer {
  protected:
   /// The reply to a command behind the login.
   virtual std::string answer(const Command& command, Session& session) = 0;
+  /// Whether this is the right login.
+  [[nodiscard]] virtual bool accepts(const Command& /*auth*/) const { return true; }
 
  private:
   void listen();
