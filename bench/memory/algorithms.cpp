@@ -20,7 +20,10 @@ constexpr std::size_t few_keys = 1024;
 template <class Call>
 void run(benchmark::State& state, bool expected, Call&& call) {
   bool as_expected = true;
-  for (auto _ : state) as_expected &= static_cast<bool>(call()) == expected;
+  for (auto _ : state) {
+    const auto answer = call();
+    as_expected &= static_cast<bool>(answer) == expected;
+  }
   if (!as_expected) state.SkipWithError("decided otherwise");
 }
 

@@ -69,11 +69,11 @@ void add_pacing_cases(Rig& rig, Cases& cases) {
   const Gates gates(rig.store(), "gates", {"account", "token"});
   const Scope open = gates.scope("account", "open");
   const Scope shut = gates.scope("account", "shut");
+  const Scope other = gates.scope("token", "open");
   gates.close(shut, std::chrono::hours{24});
   cases.add_plan("gate open", {gates.pass_step(open)}, Verdict::allowed);
   cases.add_plan("gate shut", {gates.pass_step(shut)}, Verdict::refused);
-  cases.add_plan("two gates open",
-                 {gates.pass_step(open), gates.pass_step(gates.scope("token", "open"))},
+  cases.add_plan("two gates open", {gates.pass_step(open), gates.pass_step(other)},
                  Verdict::allowed);
 
   cases.add_script("expiring counter allow", expiring_counter, {"{counter}:plenty"},
