@@ -161,6 +161,7 @@ class SentinelGroup : public SimulatedWorld {
   void replace_master(unsigned successor_number) {
     touch(0);
     is_heard_ = false;
+    is_back_ = is_rival(*servers_[successor_number]);
     const unsigned old = std::exchange(master_, successor_number);
     ++epoch_;
     GroupServer& successor = *servers_[master_];
@@ -318,7 +319,7 @@ class SentinelGroup : public SimulatedWorld {
     const auto agrees = [&](const auto& sentinel) {
       return !sentinel->is_up() || sentinel->named == host(master_);
     };
-    return serves() && std::ranges::all_of(sentinels_, agrees);
+    return serves() && !is_back_ && std::ranges::all_of(sentinels_, agrees);
   }
   /// The store has heard of the master, whether or not all Sentinels have.
   [[nodiscard]] bool is_settled(std::size_t) const override {
@@ -358,6 +359,7 @@ class SentinelGroup : public SimulatedWorld {
   const bool is_by_name_;
   std::vector<std::string> hosts_;  // of the Sentinels
   bool is_heard_ = true;            // the store has been told of the master
+  bool is_back_ = false;            // it has gone on as one: the store may be about to leave it
   bool is_plain_ = true;
   std::string connected_;     // to which server, by the events
   RedisEvent::Kind heard_{};  // the last event

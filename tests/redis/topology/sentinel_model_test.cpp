@@ -49,6 +49,7 @@ class Group final : public SentinelGroup {
   }
   /// One that is listened to is asked every second, and has one to answer.
   void check_silence() {
+    load(up_to(1s));  // between two questions
     spoil_sentinel(*watched(), 0);
     load(980ms);
     REQUIRE(!watched());
