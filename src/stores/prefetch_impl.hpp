@@ -151,6 +151,7 @@ class PrefetchStore::Impl {
   void refuse(const Trip& trip, const Decision& decision, Time now, Queue& answers) noexcept;
   void settle(Entry& entry, Time now, Queue& answers, std::size_t most = all_callers) noexcept;
   static void fail(Entry& entry, std::error_code error, Queue& answers) noexcept;
+  static void fail_first(Entry& entry, std::error_code error, Queue& answers) noexcept;
   void pass_degraded(const Trip& trip, const Outcome& outcome, Time now, Queue& answers) noexcept;
   void listen(Shard& shard, const Step& pattern) noexcept;
   void forget_refusals(const Hash& hash) noexcept;

@@ -165,8 +165,10 @@ void PrefetchStore::Impl::answered(const Trip& trip, const Outcome& outcome) noe
     const Time now = read_clock(entry);
     entry.under_way = false;
     take_credits(entry, now);  // before a caller is refused
-    if (outcome.error == Errc::cost_exceeds_capacity && entry.account.forget_capacity()) {
-      // The limit was lowered elsewhere: the callers ask again, for what they need.
+    if (outcome.error == Errc::cost_exceeds_capacity) {
+      // The limit was lowered elsewhere: the callers ask again, for what they need. Or it is not
+      // known, and the first caller needs more.
+      if (!entry.account.forget_capacity()) fail_first(entry, outcome.error, answers);
     } else if (outcome.error) {
       entry.account.pause(now);
       fail(entry, outcome.error, answers);
@@ -232,6 +234,10 @@ void PrefetchStore::Impl::settle(Entry& entry, Time now, Queue& answers,
                                  std::size_t most) noexcept {
   for (; most > 0 && !entry.waiting.empty(); --most) {
     Waiting& first = entry.waiting.front();
+    if (!entry.account.may_grant(first.request.cost)) {  // known since it began to wait
+      fail_first(entry, Errc::cost_exceeds_capacity, answers);
+      continue;
+    }
     const auto local = entry.account.decide(first.request, now);
     if (!local) return;
     Step step = entry.account.pattern();
@@ -245,6 +251,12 @@ void PrefetchStore::Impl::settle(Entry& entry, Time now, Queue& answers,
 void PrefetchStore::Impl::fail(Entry& entry, std::error_code error, Queue& answers) noexcept {
   for (Waiting& one : entry.waiting) one.answer.error = error;
   answers.splice(answers.end(), entry.waiting);
+}
+
+void PrefetchStore::Impl::fail_first(Entry& entry, std::error_code error, Queue& answers) noexcept {
+  if (entry.waiting.empty()) return;
+  entry.waiting.front().answer.error = error;
+  answers.splice(answers.end(), entry.waiting, entry.waiting.begin());
 }
 
 /// Answers the callers as a FallbackStore decided, as far as its grant suffices, with what is held

@@ -1,10 +1,12 @@
 // Plans of several steps, callers that wait, and the errors of the store behind.
 // Threading: single-threaded.
+#include <algorithm>
 #include <array>
 #include <vector>
 
 #include "sluice/fallback_store.hpp"
 #include "sluice/limiters/fixed_window.hpp"
+#include "sluice/limiters/shared_token_bucket.hpp"
 #include "sluice/limiters/sliding_window.hpp"
 #include "sluice/testing/faulty_store.hpp"
 #include "tests/prefetch/rig.hpp"
@@ -109,6 +111,23 @@ TEST_CASE("one trip serves all callers that wait for it", "[prefetch]") {
   rig.clock.advance(100ms);
   CHECK(granted == 20);
   CHECK(rig.asked() <= 2);  // one for the others, and one ahead of need
+}
+
+TEST_CASE("a cost above the limit fails its own caller alone", "[prefetch]") {
+  PrefetchRig rig({.hold = 1s});
+  SharedTokenBucket(*rig.whole, "s").configure("a", Quota::per_second(10).burst(10));
+  const SharedTokenBucket bucket(rig.store, "s");
+  rig.inner.play(FaultScript("delay(100ms) delay(100ms) delay(100ms)"));
+  std::vector<std::error_code> told;
+  for (const Word cost : {11, 1, 12, 2}) {
+    bucket.try_acquire_then("a", cost,
+                            [&](std::error_code error, const Decision&) { told.push_back(error); });
+  }
+  for (int i = 0; i < 5; ++i) rig.clock.advance(100ms);
+  REQUIRE(told.size() == 4);
+  CHECK(std::ranges::count(told, std::error_code()) == 2);
+  const std::error_code exceeds = Errc::cost_exceeds_capacity;
+  CHECK(std::ranges::count(told, exceeds) == 2);
 }
 
 TEST_CASE("an answer that comes after hold is not spent", "[prefetch]") {
