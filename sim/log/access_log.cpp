@@ -340,9 +340,11 @@ Tail parse_tail(Cursor& cursor) {
       tail.list = content;
     }
   }
-  const auto is_list = [](std::string_view field) { return field_of(field) == Field::forwarded; };
-  if (quoted == 1 && !tail.damaged && is_list(first[0])) tail.list = first[0];
-  if (quoted == 2 && (is_list(first[0]) || is_list(first[1]))) {
+  if (quoted == 1 && !tail.damaged && field_of(first[0]) == Field::forwarded) tail.list = first[0];
+  const auto begins_with_address = [](std::string_view field) {
+    return is_address(trimmed(field.substr(0, field.find(','))));
+  };
+  if (quoted == 2 && std::any_of(first.begin(), first.end(), begins_with_address)) {
     tail.fault =
         "an address stands where the referrer or the agent belongs: who the client is "
         "remains open";

@@ -106,7 +106,8 @@ class Link {
   void leave(std::string_view cause);
   /// The owner names another server from now on: ends the attempt to connect, or the pause before.
   void connect_anew();
-  /// Whether it does so: the attempt is in vain, and the next one follows at once.
+  /// True from connect_anew() until the next attempt: the present one is in vain, and no pause
+  /// follows it.
   [[nodiscard]] bool is_to_connect_anew() const noexcept { return is_to_connect_anew_; }
   /// After an exception the connection may be out of step: closes it. Sent calls end as unknown.
   void break_off(std::string_view cause) noexcept;

@@ -42,7 +42,8 @@ void SentinelTopology::stop() noexcept {
   again_.cancel();
 }
 
-/// If another master is named meanwhile, the Sentinel that names it is first now: all begins anew.
+/// Ends early if another master is named meanwhile: the next attempt follows at once, and begins
+/// with the Sentinel that named it.
 asio::awaitable<Errc> SentinelTopology::connect(Link& link) {
   Errc failure = Errc::not_connected;
   bool is_any_reached = false;

@@ -210,6 +210,8 @@ TEST_CASE("the client is found behind a virtual host, in X-Forwarded-For, and wi
       {"192.0.2.1 - -" + at + " \"203.0.113.7\" \"203.0.113.8\" \"-\"", "192.0.2.1"},
       {"10.0.0.1 - -" + at + " \"192.0.2.8\" \"192.0.2.9\" \"203.0.113.7\"", "203.0.113.7"},
       {"192.0.2.1 - -" + at + " \"203.0.113.7\" \"age", "192.0.2.1"},
+      {"192.0.2.1 - -" + at + " \"-\" \"unknown\"", "192.0.2.1"},
+      {"192.0.2.1 - -" + at + " \"-\" \"203.0.113.7, x\"", "[an address stands where the referrer"},
       // Neither the addresses of servers, which have ports, nor other words.
       {"192.0.2.1 - -" + at + " \"-\" \"agent\" \"10.0.0.5:8080\"", "192.0.2.1"},
       {"192.0.2.1 - -" + at + " \"-\" \"agent 10.0.0.5\" \"www.example.org\"", "192.0.2.1"},
