@@ -78,7 +78,8 @@ Verdict decide(const StateView& words, const RuleRequest& request, Word now,
     }
   } else if (!waits && stamp >= grant.stamp) {
     const Word left = drained(level, std::max(at, stamp) - stamp, args.refill);
-    given = std::min({amount, drained(cost, stamp - grant.stamp, args.refill), left});
+    const Word held = std::min(cost, grant.level);  // the rest had drained by a time rounded up
+    given = std::min({amount, drained(held, stamp - grant.stamp, args.refill), left});
     next.level -= given;
   }
   const Word word = given > 0 ? token_bucket::word_of(next.level, closes) : words[0];

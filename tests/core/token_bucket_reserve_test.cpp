@@ -185,6 +185,24 @@ TEST_CASE("a lump that covers a reservation leaves no less when that is given ba
   check_moments(LongKernel(start), late);
 }
 
+TEST_CASE("what a lump has drained of a reservation by its time is not given back",
+          "[core][token_bucket]") {
+  const Shape lumps{.interval = 200ms};
+  Ask cancel = give(5, 5, token, 0ms);
+  cancel.args[3] = 200'000;
+  // Two tokens come at 200 ms, when one would do: four of the five are spent then, at 400 ms two.
+  // No more than 5 + 2 tokens are granted from 599 to 600 ms.
+  check_moments(LongKernel(start),
+                {{0ms, spend(1, 0s, lumps), admitted(4, 200ms)},
+                 {0ms, spend(5, 1s, lumps), admitted(0, 600ms, 200ms), {5, spent(token), start}},
+                 {599ms, spend(3, 0s, lumps), admitted(0, 401ms)},
+                 {599ms, cancel, admitted(2, 201ms), {2, 0, start}},
+                 {599ms, spend(3, 0s, lumps), turned_away(1ms, 201ms, 2)},
+                 {599ms, spend(2, 0s, lumps), admitted(0, 401ms)},
+                 {600ms, spend(2, 0s, lumps), admitted(0, 600ms)},
+                 {600ms, spend(1, 0s, lumps), turned_away(200ms, 600ms)}});
+}
+
 TEST_CASE("beyond the longest reservation a stamp ahead is given up", "[core][token_bucket]") {
   const std::vector<LongMoment> spent{{100s, spend(5), admitted(0, 500ms)}};
   LongKernel kept(start);

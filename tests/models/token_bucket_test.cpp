@@ -363,7 +363,8 @@ class TokenBucketModel final : public Model {
   }
   /// Of a grant ahead that is the last, all: what it found is put back, and charged with the rest.
   /// Else what had not drained of the grant when something was charged last, had it begun to at its
-  /// own time; nothing, if something was promised behind it. Answers whole tokens.
+  /// own time, with no more than what was spent then; nothing, if something was promised behind it.
+  /// Answers whole tokens.
   Word give_back(Held& held, Word tokens) {
     const Word now = life_.tick();
     const Word at = floor_to_interval(now);
@@ -392,7 +393,8 @@ class TokenBucketModel final : public Model {
       const Wide left =
           std::max<Wide>(0, state_.position - Wide{std::max(at, state_.stamp)} * refill_);
       const Wide age = Wide{state_.stamp} - whole.stamp;
-      given = std::max<Wide>(0, std::min({amount, cost - age * refill_, left}));
+      const Wide spent = std::min(cost, whole.position - Wide{whole.stamp} * refill_);
+      given = std::max<Wide>(0, std::min({amount, spent - age * refill_, left}));
       if (given > 0) {
         Bucket next = state_;
         next.position -= given;

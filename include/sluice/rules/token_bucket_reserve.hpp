@@ -82,15 +82,19 @@ extern const Operation token_bucket_adjust;
 ///   and charged with the rest, as if no more had ever been requested. A rest that is covered by
 ///   now is spent now;
 /// - else, if no grant is ahead: `amount`, as far as `cost` had not drained at the stamp, the time
-///   of the last charge, had it begun to at its own time. That is less than the whole only if
-///   others were charged later;
+///   of the last charge, had it begun to at its own time; or as far as the level at its own time
+///   had not, if that is less, because this time was rounded up to an interval. That is less than
+///   what is left only if others were charged later;
 /// - else nothing: later reservations keep their times. Nothing either if the stamp is before the
 ///   grant's time, because a reward, a reset or a clock set far back has moved it.
 ///
 /// Why the second keeps the bound: with the grants of times in [s, T], less what was refunded,
-/// C(s), the level at the stamp T is at least C(s) - (T - s) * refill for every s. With x units
-/// less at the time g, this falls by x for s <= g. For s > g it was C(g) - C(s) - (s - g) * refill
-/// below that for g, and that is at least cost - (T - g) * refill.
+/// C(s), the level at the stamp T is at least C(s) - (T - s) * refill for every s, except that for
+/// the time s of a grant ahead it may be less by d < interval * refill: by how much `cost` is more
+/// than the level at s. With x units less at the time g, this falls by x for s <= g. For s > g the
+/// level was at least cost - d - (s - g) * refill above that, and so it can fall by
+/// cost - d - (T - g) * refill. Not by d more: the bound has one interval to spare, and a grant at
+/// once needs it, which may be made almost an interval after the refill that is its s.
 ///
 /// An earlier reservation stays, with the tokens at its stamp.
 extern const Operation token_bucket_refund;

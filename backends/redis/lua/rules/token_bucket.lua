@@ -211,7 +211,9 @@
   elseif not waits and stamp >= grant_stamp then
     local left = level
     if at > stamp then left = level - (at - stamp) * refill end
-    given = cost - (stamp - grant_stamp) * refill
+    local held = cost
+    if held > grant_level then held = grant_level end -- the rest had drained by a time rounded up
+    given = held - (stamp - grant_stamp) * refill
     if given > amount then given = amount end
     if given > left then given = left end
     if given < 0 then given = 0 end
