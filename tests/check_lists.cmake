@@ -1,6 +1,7 @@
 # Fails unless the places that list all limiters, rules, pages or sources name each of them, so that a new one is not
 # forgotten in one of them. -DSOURCE= the top folder.
 cmake_minimum_required(VERSION 3.20)
+get_filename_component(SOURCE "${SOURCE}" ABSOLUTE)
 
 # The text of a file without the characters that lists of CMake give a meaning.
 function(read_text variable path)
@@ -36,8 +37,7 @@ foreach(header IN LISTS headers)
     expect_match("docs/waiting.md" "row for ${limiter}" "${row}")
   endif()
   foreach(file
-      CHANGELOG.md tests/algorithms/verbs_test.cpp tests/asio/verbs_test.cpp tests/compile/core.cpp
-      tests/support/limiters.hpp)
+      CHANGELOG.md tests/asio/verbs_test.cpp tests/compile/core.cpp tests/support/limiters.hpp)
     if(file STREQUAL "tests/compile/core.cpp" AND text MATCHES "public KeyedLimiter<")
       continue()
     endif()
