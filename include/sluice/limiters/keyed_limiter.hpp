@@ -122,7 +122,7 @@ class KeyedLimiter : public Waitable {
   }
   /// The key, with the limiter's name if it has none of its own, and the limiter's unit.
   [[nodiscard]] detail::LimiterKey named(const Key& key) const noexcept {
-    return {key.with_default_name(name_).with_unit(unit_), store_.address()};
+    return {key, name_, unit_, store_.address()};
   }
 
  private:
