@@ -1,6 +1,7 @@
 # Fails unless the places that list all limiters, rules, pages or sources name each of them, so that a new one is not
 # forgotten in one of them. -DSOURCE= the top folder.
 cmake_minimum_required(VERSION 3.20)
+get_filename_component(SOURCE "${SOURCE}" ABSOLUTE)
 
 # The text of a file without the characters that lists of CMake give a meaning.
 function(read_text variable path)
@@ -31,13 +32,15 @@ foreach(header IN LISTS headers)
   expect_match("include/sluice/sluice.hpp" "line for ${header}" "#include \"${header}\"")
   expect_match("README.md" "row for ${limiter}" "\n\\| .`${limiter}`.\\(docs/[a-z_]+\\.md\\) \\|")
   expect_match("docs/composing.md" "row for ${limiter} in the table of verbs or that of changes" "${row}.*${row}")
-  expect_match("docs/memory_store.md" "row for ${limiter}" "${row}")
+  read_text(overview README.md)
+  if(overview MATCHES "\n\\| .`${limiter}`.\\((docs/[a-z_]+\\.md)\\) \\|")
+    expect_match("${CMAKE_MATCH_1}" "link to the bytes of a key in memory" "\\(memory_store\\.md#sizes\\)")
+  endif()
   if(text MATCHES "struct Waiting")
     expect_match("docs/waiting.md" "row for ${limiter}" "${row}")
   endif()
   foreach(file
-      CHANGELOG.md tests/algorithms/verbs_test.cpp tests/asio/verbs_test.cpp tests/compile/core.cpp
-      tests/support/limiters.hpp)
+      CHANGELOG.md tests/asio/verbs_test.cpp tests/compile/core.cpp tests/support/limiters.hpp)
     if(file STREQUAL "tests/compile/core.cpp" AND text MATCHES "public KeyedLimiter<")
       continue()
     endif()

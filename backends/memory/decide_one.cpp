@@ -51,7 +51,7 @@ template <Word lag>
 }
 
 Decision Engine::decide_one(const Step& step, std::error_code& error) noexcept {
-  if (step.operation != &token_bucket_acquire || clock_life_.is_over()) {
+  if (step.operation != &token_bucket_acquire || clock_life_.is_over()) [[unlikely]] {
     return Store::decide_one(step, error);
   }
   if (!is_bound(step) || slot_of(step) == nullptr) return acquire_named(step, error);

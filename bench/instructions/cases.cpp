@@ -76,17 +76,17 @@ std::uint64_t mutex_bucket(std::uint64_t times) {
 }
 
 constexpr InstructionCase cases[] = {
-    {"instructions/bound_spent", "bound bucket, allowed, partly spent", bound_spent, 233},
-    {"instructions/bound_full", "bound bucket, allowed, full", bound_full, 255},
+    {"instructions/bound_spent", "bound bucket, allowed, partly spent", bound_spent, 229},
+    {"instructions/bound_full", "bound bucket, allowed, full", bound_full, 247},
     {"instructions/bound_refused_for_short", "bound bucket, refused for 60 ms",
-     bound_refused_for_short, 229},
+     bound_refused_for_short, 221},
     {"instructions/bound_refused_for_long", "bound bucket, refused for 20 minutes",
-     bound_refused_for_long, 216},
+     bound_refused_for_long, 214},
     {"instructions/bound_throwing_form", "bound bucket, the form that throws", bound_throwing_form,
-     297},
-    {"instructions/bucket_by_name", "bucket by name, allowed, partly spent", bucket_by_name, 580},
+     294},
+    {"instructions/bucket_by_name", "bucket by name, allowed, partly spent", bucket_by_name, 564},
     {"instructions/fixed_window_by_name", "fixed window by name, allowed", fixed_window_by_name,
-     1750},
+     1690},
     {"instructions/mutex_bucket", "mutex, doubles and a clock", mutex_bucket, 0},
 };
 

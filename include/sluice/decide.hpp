@@ -42,6 +42,16 @@ namespace sluice {
 
 namespace detail {
 
+/// decide() without a look at Step::store, for a limiter's own steps: `store` is the limiter's, or
+/// ended_store(), which fails the call as decide() would. The frequent calls use it.
+[[nodiscard]] inline Decision decide_own(Store& store, const Step& step,
+                                         std::error_code& error) noexcept {
+  return store.decide_one(step, error);
+}
+[[nodiscard]] Decision decide_own(Store& store, const Plan& plan, std::error_code& error,
+                                  std::span<Decision> each = {},
+                                  std::span<Word> output = {}) noexcept;
+
 /// The name of a call in exceptions, `limiter`::`verb`. Views of static text.
 struct CallName {
   const char* limiter;
@@ -75,7 +85,7 @@ void note_reason(const std::error_code& error, std::shared_ptr<const std::string
                  const Decision& answer) noexcept;
 /// "amount 4, allowed 0 to 3", without the range if the value is in it.
 [[nodiscard]] std::string not_allowed(const char* name, Word value, Word least, Word most);
-/// decide() for a call of a limiter, whose name its exceptions carry.
+/// decide_own(), whose exceptions name the call.
 Decision decide_as(const CallName& call, Store& store, const Plan& plan);
 Decision decide_as(const CallName& call, Store& store, const Step& step);
 

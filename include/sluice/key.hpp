@@ -66,15 +66,13 @@ class Key {
   /// The same key, with this name if it has none of its own.
   [[nodiscard]] constexpr Key with_default_name(detail::TextArg name) const noexcept {
     Key key = *this;
-    if (name_.empty()) key.name_ = name;
+    key.set_default_name(name);
     return key;
   }
   /// The same key with this unit, cut to max_unit_bytes.
   [[nodiscard]] constexpr Key with_unit(detail::TextArg unit) const noexcept {
     Key key = *this;
-    key.unit_ = unit.view().data();
-    const std::size_t size = unit.view().size();
-    key.unit_size_ = static_cast<std::uint8_t>(size < max_unit_bytes ? size : max_unit_bytes);
+    key.set_unit(unit);
     return key;
   }
 
@@ -88,6 +86,16 @@ class Key {
   /// A part longer than this is stored as its hash.
   static constexpr std::size_t max_plain_bytes = 128;
   static constexpr std::size_t max_unit_bytes = 255;
+
+ protected:
+  constexpr void set_default_name(detail::TextArg name) noexcept {
+    if (name_.empty()) name_ = name;
+  }
+  constexpr void set_unit(detail::TextArg unit) noexcept {
+    unit_ = unit.view().data();
+    const std::size_t size = unit.view().size();
+    unit_size_ = static_cast<std::uint8_t>(size < max_unit_bytes ? size : max_unit_bytes);
+  }
 
  private:
   void write(std::int64_t number) noexcept;

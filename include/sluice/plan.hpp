@@ -22,6 +22,13 @@ namespace detail {
 struct LimiterKey : Key {
   LimiterKey(const Key& key, const Store& limiter_store) noexcept
       : Key(key), store(&limiter_store) {}
+  /// With this name, if it has none of its own, and this unit. One copy of the key: a second one
+  /// would load words that the first has just stored, and wait for them.
+  LimiterKey(const Key& key, TextArg name, TextArg unit, const Store& limiter_store) noexcept
+      : LimiterKey(key, limiter_store) {
+    set_default_name(name);
+    set_unit(unit);
+  }
   const Store* store;
 };
 }  // namespace detail

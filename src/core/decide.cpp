@@ -122,24 +122,37 @@ Decision decide(Store& store, const Plan& plan, std::error_code& error, std::spa
   return ask(store, plan, error, each, output);
 }
 
+Decision detail::decide_own(Store& store, const Plan& plan, std::error_code& error,
+                            std::span<Decision> each, std::span<Word> output) noexcept {
+  return ask(store, plan, error, each, output);
+}
+
 Decision decide(Store& store, const Plan& plan) {
-  return detail::decide_as({"sluice", "decide"}, store, plan);
+  constexpr detail::CallName call{"sluice", "decide"};
+  if (const PlanFault fault = detail::foreign_fault(store, plan); fault.error) {
+    throw detail::failed_call(call, fault.error, plan, fault.step);
+  }
+  return detail::decide_as(call, store, plan);
 }
 
 Decision decide(Store& store, const Step& step) {
-  return detail::decide_as({"sluice", "decide"}, store, step);
+  constexpr detail::CallName call{"sluice", "decide"};
+  if (detail::is_foreign(store, step)) {
+    throw detail::failed_call(call, detail::foreign_error(store), step);
+  }
+  return detail::decide_as(call, store, step);
 }
 
 Decision detail::decide_as(const CallName& call, Store& store, const Plan& plan) {
   std::error_code error;
-  const Decision decision = decide(store, plan, error);
+  const Decision decision = decide_own(store, plan, error);
   if (error) throw failed_call(call, error, plan, decision.step);
   return decision;
 }
 
 Decision detail::decide_as(const CallName& call, Store& store, const Step& step) {
   std::error_code error;
-  const Decision decision = decide(store, step, error);
+  const Decision decision = decide_own(store, step, error);
   if (error) throw failed_call(call, error, step);
   return decision;
 }

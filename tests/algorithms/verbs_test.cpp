@@ -1,9 +1,18 @@
-// Which limiter has which verb (the table of docs/composing.md), and that a refusal has nothing to
-// give back. Threading: single-threaded.
+// Which limiter has which verb, as the table of docs/composing.md says, and that a refusal has
+// nothing to give back. Threading: single-threaded.
+#include <array>
+#include <concepts>
+#include <filesystem>
+#include <fstream>
 #include <limits>
+#include <map>
+#include <regex>
+#include <set>
+#include <string>
 
 #include "sluice/sluice.hpp"
 #include "tests/catch.hpp"
+#include "tests/support/limiters.hpp"
 #include "tests/support/stores.hpp"
 
 using namespace sluice;
@@ -12,112 +21,119 @@ using namespace std::chrono_literals;
 
 namespace {
 
-template <class L>
-concept Reserves = requires(const L& l, Key k) {
-  static_cast<void>(l.reserve(k, 1, 1s));
-};
-template <class L>
-concept Borrows = requires(const L& l, Key k) {
-  static_cast<void>(l.borrow(k, 1, 1s));
-};
-template <class L>
-concept TakesSome = requires(const L& l, Key k) {
-  static_cast<void>(l.try_acquire_up_to(k, 2));
-};
-template <class L>
-concept SettlesReservations = requires(const L& l, Key k, Reservation r) {
-  l.settle(k, r, 1);
-};
-template <class L>
-concept SettlesDecisions = requires(const L& l, Key k, Decision d, SettledCost c) {
-  l.settle(k, d, c);
-};
-template <class L>
-concept Settles = SettlesReservations<L> || SettlesDecisions<L>;
-template <class L>
-concept Refunds = requires(const L& l, Key k, Reservation r) {
-  l.refund(k, r, 1);
+/// What a row of the table says, column by column: its ticks, its footnotes and the names in it.
+using Row = std::array<std::set<std::string>, 6>;
+
+std::set<std::string> matches(const std::string& text, const std::regex& what) {
+  std::set<std::string> found;
+  for (std::sregex_iterator each(text.begin(), text.end(), what), end; each != end; ++each) {
+    found.insert((*each)[1]);
+  }
+  return found;
 }
-|| requires(const L& l, Key k, Decision d) { l.refund(k, d, 1); };
-template <class L>
-concept Rewards = requires(const L& l, Key k) {
-  l.reward(k, 1);
-};
-template <class L>
-concept Penalizes = requires(const L& l, Key k) {
-  l.penalize(k, 1);
-};
-template <class L>
-concept Resets = requires(const L& l, Key k) {
-  l.reset(k);
+
+/// The rows by the names of their limiters.
+std::map<std::string, Row> table() {
+  std::ifstream file(std::filesystem::path(SLUICE_SOURCE) / "docs/composing.md");
+  std::string line;
+  while (std::getline(file, line) && line != "## The verbs, by algorithm") continue;
+  const std::regex cells(R"(\|([^|]*))");
+  const std::regex entries(R"(`?(\b\w+(?=`)|✓|¹|²|³))");
+  std::map<std::string, Row> rows;
+  while (std::getline(file, line) && !line.starts_with("##")) {
+    std::sregex_iterator cell(line.begin(), line.end(), cells);
+    if (cell == std::sregex_iterator()) continue;
+    const std::set<std::string> limiters = matches((*cell)[1], entries);
+    Row row;
+    for (auto& entry : row) entry = matches((*++cell)[1], entries);
+    for (const std::string& limiter : limiters) rows[limiter] = row;
+  }
+  return rows;
 }
-|| requires(const L& l) { l.reset(); };
+
+/// What the headers say of a limiter.
 template <class L>
-concept Blocks = requires(const L& l, Key k) {
-  l.block(k, 1s);
-};
+Row verbs() {
+  using Rate = RateReservation;
+  Row row;
+  auto& [acquire, peek, reserve, change, reset, block] = row;
+  constexpr bool leases = requires(const L& l) {
+    { l.try_acquire("a") } -> std::same_as<Lease>;
+  };
+  if constexpr (requires(const L& l) { static_cast<void>(l.try_acquire("a")); })
+    acquire.insert("✓");
+  if constexpr (requires(const L& l) { static_cast<void>(l.try_acquire()); }) acquire.insert("✓");
+  if constexpr (requires(const L& l, Scope s) { static_cast<void>(l.pass(s)); })
+    acquire.insert("pass");
+  if constexpr (requires(const L& l) { static_cast<void>(l.try_acquire_up_to("a", 2)); })
+    acquire.insert("¹");
+  if (leases) acquire.insert("Lease");
 
-template <class L>
-concept HasNoneOfThem = !Reserves<L> && !Borrows<L> && !TakesSome<L> && !Settles<L> &&
-                        !Refunds<L> && !Rewards<L> && !Penalizes<L> && !Blocks<L>;
+  if constexpr (requires(const L& l) { static_cast<void>(l.peek("a")); }) peek.insert("✓");
+  if constexpr (requires(const L& l) { static_cast<void>(l.peek()); }) peek.insert("✓");
+  if constexpr (requires(const L& l, Scope s) { static_cast<void>(l.peek(s)); }) peek.insert("✓");
 
-static_assert(Reserves<TokenBucket> && Borrows<TokenBucket> && TakesSome<TokenBucket>);
-static_assert(SettlesReservations<TokenBucket> && Refunds<TokenBucket> && Rewards<TokenBucket>);
-static_assert(Penalizes<TokenBucket> && Resets<TokenBucket> && Blocks<TokenBucket>);
+  if constexpr (requires(const L& l) {
+                  l.cancel("a", std::declval<decltype(l.reserve("a", 1, 1s))&>());
+                })
+    reserve.insert("✓");
+  if constexpr (requires(const L& l) {
+                  l.cancel("a", std::declval<decltype(l.reserve("a", 1s))&>());
+                })
+    reserve.insert("✓");
+  if constexpr (requires(const L& l) { l.cancel(std::declval<decltype(l.reserve(1, 1s))&>()); })
+    reserve.insert("✓");
+  if constexpr (requires(const L& l) { static_cast<void>(l.borrow("a", 1, 1s)); })
+    reserve.insert("²");
 
-static_assert(Reserves<SharedTokenBucket> && Borrows<SharedTokenBucket> &&
-              !TakesSome<SharedTokenBucket>);
-static_assert(SettlesReservations<SharedTokenBucket> && Refunds<SharedTokenBucket> &&
-              Rewards<SharedTokenBucket>);
-static_assert(Penalizes<SharedTokenBucket> && Resets<SharedTokenBucket> &&
-              Blocks<SharedTokenBucket>);
+  if constexpr (requires(const L& l, Reservation r) { l.settle("a", r, 1); })
+    change.insert("settle");
+  if constexpr (requires(const L& l, Decision d, SettledCost c) { l.settle("a", d, c); })
+    change.insert("settle");
+  if constexpr (requires(const L& l, Rate r) { l.settle(r, 1); }) change.insert("settle");
+  if constexpr (requires(const L& l, Reservation r) { l.refund("a", r, 1); })
+    change.insert("refund");
+  if constexpr (requires(const L& l, Decision d) { l.refund("a", d, 1); }) change.insert("refund");
+  if constexpr (requires(const L& l, Rate r) { l.refund(r, 1); }) change.insert("refund");
+  if constexpr (requires(const L& l) { l.reward("a", 1); }) change.insert("reward");
+  if constexpr (requires(const L& l) { l.reward(1); }) change.insert("reward");
+  if constexpr (requires(const L& l) { l.penalize("a", 1); }) change.insert("penalize");
+  if constexpr (requires(const L& l) { l.penalize(1); }) change.insert("penalize");
+  if (leases) change.insert({"release", "renew"});
 
-static_assert(Reserves<SlidingWindow> && SettlesDecisions<SlidingWindow>);
-static_assert(Refunds<SlidingWindow> && Rewards<SlidingWindow> && Resets<SlidingWindow>);
-static_assert(Blocks<SlidingWindow>);
-static_assert(!Borrows<SlidingWindow> && !TakesSome<SlidingWindow> && !Penalizes<SlidingWindow>);
+  if constexpr (requires(const L& l) { l.reset("a"); }) reset.insert("✓");
+  if constexpr (requires(const L& l) { l.reset(); }) reset.insert("✓");
+  if constexpr (requires(const L& l, Quota q) { l.configure("a", q); }) reset.insert("configure");
+  if constexpr (requires(const L& l, RateType type) { l.configure(type, 1, 1s); })
+    reset.insert("configure");
+  if constexpr (requires(const L& l, RateType type) {
+                  l.configure(type, 1, 1s, SpentPermits::forgotten);
+                })
+    reset.insert("³");
+  if constexpr (requires(const L& l, Scope s) { l.open(s); }) reset.insert("open");
 
-static_assert(SettlesDecisions<SlidingWindowCounter> && Refunds<SlidingWindowCounter>);
-static_assert(Rewards<SlidingWindowCounter> && Penalizes<SlidingWindowCounter> &&
-              Resets<SlidingWindowCounter>);
-static_assert(Blocks<SlidingWindowCounter>);
-static_assert(!Reserves<SlidingWindowCounter> && !Borrows<SlidingWindowCounter> &&
-              !TakesSome<SlidingWindowCounter>);
-
-static_assert(SettlesDecisions<FixedWindow> && Refunds<FixedWindow>);
-static_assert(Rewards<FixedWindow> && Penalizes<FixedWindow> && Resets<FixedWindow>);
-static_assert(Blocks<FixedWindow>);
-static_assert(!Reserves<FixedWindow> && !Borrows<FixedWindow> && !TakesSome<FixedWindow>);
-
-template <class L>
-concept ReservesPermits = requires(const L& l, RateReservation r) {
-  static_cast<void>(l.reserve(1, 1s));
-  l.cancel(r);
-  l.refund(r, 1);
-  l.settle(r, 1);
-  l.block(1s);
-  l.reward(1);
-};
-static_assert(ReservesPermits<SharedSlidingWindow> && !Resets<SharedSlidingWindow>);
-static_assert(HasNoneOfThem<SharedSlidingWindow>);  // as it has no keys
-
-static_assert(Blocks<SlotLock> && Resets<SlotLock>);
-static_assert(requires(const SlotLock& l, Key k, SlotPermit p) {
-  static_cast<void>(l.reserve(k, 1s));
-  l.cancel(k, p);
-});
-static_assert(!Settles<SlotLock> && !Refunds<SlotLock> && !Rewards<SlotLock> &&
-              !Penalizes<SlotLock>);
-
-static_assert(Blocks<ConcurrencyLimiter> && Resets<ConcurrencyLimiter>);
-static_assert(!Reserves<ConcurrencyLimiter> && !Settles<ConcurrencyLimiter> &&
-              !Refunds<ConcurrencyLimiter> && !Rewards<ConcurrencyLimiter>);
-static_assert(HasNoneOfThem<FleetShedder> && Resets<FleetShedder>);
-static_assert(requires(const FleetShedder& f) { f.block(1s); });  // as it has one key
-static_assert(HasNoneOfThem<UtilizationShedder> && Resets<UtilizationShedder>);
-static_assert(HasNoneOfThem<Gates> && !Resets<Gates>);  // close() and open() are its verbs
+  if constexpr (requires(const L& l) { l.block("a", 1s); }) block.insert("✓");
+  if constexpr (requires(const L& l) { l.block(1s); }) block.insert("✓");
+  if constexpr (requires(const L& l, Scope s) { l.close(s, 1s); }) block.insert("close");
+  return row;
+}
 
 }  // namespace
+
+TEST_CASE("docs/composing.md says which limiter has which verb", "[verbs]") {
+  VirtualClock clock;
+  const auto store = make_virtual_store(clock);
+  const auto rows = table();
+  std::size_t limiters = 0;
+  for_each_limiter([&](const std::string&, auto make, auto) {
+    using L = decltype(make(*store));
+    INFO(L::type_name);
+    REQUIRE(rows.contains(L::type_name));
+    CHECK(rows.at(L::type_name) == verbs<L>());
+    ++limiters;
+  });
+  CHECK(rows.size() == limiters);
+}
 
 TEST_CASE("a refusal has nothing to give back or to settle, whoever was granted", "[verbs]") {
   for_each_store([](Store& store, VirtualClock&) {

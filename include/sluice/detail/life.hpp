@@ -16,14 +16,18 @@ class Life {
   /// What the others keep. A default-constructed view is never over.
   class View {
    public:
-    View() = default;
-    [[nodiscard]] bool is_over() const noexcept { return over_ && over_->load(); }
+    View() noexcept : View({std::shared_ptr<void>(), &never_}) {}
+    View(const View&) noexcept = default;  // no move, which would leave a view of nothing
+    View& operator=(const View&) noexcept = default;
+    ~View() = default;
+    [[nodiscard]] bool is_over() const noexcept { return over_->load(); }
 
    private:
     friend class Life;
     explicit View(std::shared_ptr<const std::atomic<bool>> over) noexcept
         : over_(std::move(over)) {}
-    std::shared_ptr<const std::atomic<bool>> over_;
+    static inline constinit const std::atomic<bool> never_{false};
+    std::shared_ptr<const std::atomic<bool>> over_;  // never null: the calls of limiters look here
   };
 
   Life();

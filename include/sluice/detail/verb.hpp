@@ -138,13 +138,13 @@ void ask(Verb& verb, const Plan& plan) {
   const auto told = std::span(output).first(words);
   Outcome outcome;
   if constexpr (n == 1) {  // the decision on the step is that on the plan
-    outcome.decision = decide(verb.store(), plan, outcome.error, {}, told);
+    outcome.decision = decide_own(verb.store(), plan, outcome.error, {}, told);
     if (!outcome.error) outcome.steps = {&outcome.decision, 1};
     if (!outcome.error) outcome.output = told;
     verb.hear(outcome);
   } else {
     std::array<Decision, n> each;
-    outcome.decision = decide(verb.store(), plan, outcome.error, each, told);
+    outcome.decision = decide_own(verb.store(), plan, outcome.error, each, told);
     if (!outcome.error) outcome.steps = std::span(each).first(plan.steps().size());
     if (!outcome.error) outcome.output = told;
     verb.hear(outcome);

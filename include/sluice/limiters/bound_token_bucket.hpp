@@ -26,10 +26,10 @@ class BoundTokenBucket {
     return decide_as("try_acquire", acquire_step(cost));
   }
   [[nodiscard]] Decision try_acquire(std::error_code& error) const noexcept {
-    return decide(*store_, step_, error);
+    return detail::decide_own(*store_, step_, error);
   }
   [[nodiscard]] Decision try_acquire(Cost cost, std::error_code& error) const noexcept {
-    return decide(*store_, acquire_step(cost), error);
+    return detail::decide_own(*store_, acquire_step(cost), error);
   }
   /// Charges at most once under this id; see Plan::idempotent().
   [[nodiscard]] Decision try_acquire(Cost cost, const RequestId& id) const {
@@ -37,7 +37,7 @@ class BoundTokenBucket {
   }
   [[nodiscard]] Decision try_acquire(Cost cost, const RequestId& id,
                                      std::error_code& error) const noexcept {
-    return decide(*store_, Plan(acquire_step(cost)).idempotent(id), error);
+    return detail::decide_own(*store_, Plan(acquire_step(cost)).idempotent(id), error);
   }
   template <class Handler>
   void try_acquire_then(Cost cost, Handler handler) const {
@@ -51,10 +51,10 @@ class BoundTokenBucket {
   }
   [[nodiscard]] Decision peek(Cost cost = 1) const { return decide_as("peek", peek_step(cost)); }
   [[nodiscard]] Decision peek(std::error_code& error) const noexcept {
-    return decide(*store_, peek_step(), error);
+    return detail::decide_own(*store_, peek_step(), error);
   }
   [[nodiscard]] Decision peek(Cost cost, std::error_code& error) const noexcept {
-    return decide(*store_, peek_step(cost), error);
+    return detail::decide_own(*store_, peek_step(cost), error);
   }
   [[nodiscard]] Step acquire_step(Cost cost = 1) const noexcept {
     Step result = step_;

@@ -29,11 +29,11 @@ class KeyedLimiter : public Waitable {
     return decide_as("try_acquire", self().acquire_step(key, cost));
   }
   [[nodiscard]] Decision try_acquire(const KeyArg& key, std::error_code& error) const noexcept {
-    return decide(*store_, self().acquire_step(key), error);
+    return detail::decide_own(*store_, self().acquire_step(key), error);
   }
   [[nodiscard]] Decision try_acquire(const KeyArg& key, Cost cost,
                                      std::error_code& error) const noexcept {
-    return decide(*store_, self().acquire_step(key, cost), error);
+    return detail::decide_own(*store_, self().acquire_step(key, cost), error);
   }
   /// Charges at most once under this id; see Plan::idempotent(). The same id with another limiter,
   /// or for another key of the tag, fails with Errc::id_reused.
@@ -42,7 +42,7 @@ class KeyedLimiter : public Waitable {
   }
   [[nodiscard]] Decision try_acquire(const KeyArg& key, Cost cost, const RequestId& id,
                                      std::error_code& error) const noexcept {
-    return decide(*store_, Plan(self().acquire_step(key, cost)).idempotent(id), error);
+    return detail::decide_own(*store_, Plan(self().acquire_step(key, cost)).idempotent(id), error);
   }
 
   /// try_acquire() with a callback, `handler(std::error_code, Decision)` or `handler(const
@@ -66,10 +66,10 @@ class KeyedLimiter : public Waitable {
     return decide_as("peek", self().peek_step(key, cost));
   }
   [[nodiscard]] Decision peek(const KeyArg& key, std::error_code& error) const noexcept {
-    return decide(*store_, self().peek_step(key), error);
+    return detail::decide_own(*store_, self().peek_step(key), error);
   }
   [[nodiscard]] Decision peek(const KeyArg& key, Cost cost, std::error_code& error) const noexcept {
-    return decide(*store_, self().peek_step(key, cost), error);
+    return detail::decide_own(*store_, self().peek_step(key, cost), error);
   }
 
   /// Waits until `cost` of `key` is granted, or until the deadline; blocks this thread meanwhile. A
@@ -122,7 +122,7 @@ class KeyedLimiter : public Waitable {
   }
   /// The key, with the limiter's name if it has none of its own, and the limiter's unit.
   [[nodiscard]] detail::LimiterKey named(const Key& key) const noexcept {
-    return {key.with_default_name(name_).with_unit(unit_), store_.address()};
+    return {key, name_, unit_, store_.address()};
   }
 
  private:
