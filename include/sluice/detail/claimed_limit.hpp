@@ -53,6 +53,8 @@ class ClaimedLimit {
   /// settled before, and std::system_error (Errc::invalid_cost) if the cost is negative.
   [[nodiscard]] virtual std::optional<Step> settle_step(Cost actual) = 0;
   virtual void settled() noexcept = 0;
+  /// Has the first waiter of this process ask again: units may have come back.
+  void wake_waiters() const noexcept;
   /// Closes a gate; none for other limits.
   [[nodiscard]] virtual std::optional<Step> close_step(Span) const noexcept { return {}; }
 };
@@ -144,7 +146,10 @@ class ClaimOf final : public ClaimedLimit {
       raise(std::invalid_argument("\"" + name() + "\" has no settle()"));
     }
   }
-  void settled() noexcept override { settled_ = true; }
+  void settled() noexcept override {
+    settled_ = true;
+    wake_waiters();
+  }
 
  private:
   std::optional<Step> settle(Cost actual) {
