@@ -7,22 +7,25 @@
 #include "src/util/quoted.hpp"
 #include "src/util/uninitialized_array.hpp"
 #include "src/waiting/claims_waiter.hpp"
+#include "src/waiting/wait_queues.hpp"
 
 namespace sluice::detail {
 namespace {
 
 /// Counts refunds, and completes after the last one.
 struct RefundCount {
-  RefundCount(std::size_t count, Completion completion) noexcept
-      : left(count), done(std::move(completion)) {}
+  RefundCount(std::span<const std::unique_ptr<ClaimedLimit>> all, Completion completion) noexcept
+      : limits(all), left(all.size()), done(std::move(completion)) {}
 
   static void refunded(void* self, const Outcome&) noexcept {
     auto* const all = static_cast<RefundCount*>(self);
     if (all->left.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
     const std::unique_ptr<RefundCount> owned(all);
+    for (const auto& limit : owned->limits) limit->wake_waiters();
     owned->done(Outcome{});
   }
 
+  std::span<const std::unique_ptr<ClaimedLimit>> limits;  // of the caller, until it is done
   std::atomic<std::size_t> left;
   Completion done;
 };
@@ -30,9 +33,15 @@ struct RefundCount {
 }  // namespace
 
 void refund_all(std::span<const std::unique_ptr<ClaimedLimit>> limits, Completion done) noexcept {
-  auto* const count = new (std::nothrow) RefundCount(limits.size(), std::move(done));
+  auto* const count = new (std::nothrow) RefundCount(limits, std::move(done));
   if (count == nullptr) return;  // `done` was not moved, and fails
   for (const auto& limit : limits) limit->refund({&RefundCount::refunded, count});
+}
+
+void ClaimedLimit::wake_waiters() const noexcept try {
+  queues()->wake_first(queue_key(key()));
+} catch (const std::bad_alloc&) {
+  return;  // the first waiter asks again by its own timer
 }
 
 Claims::Claims(std::span<const Claim> claims) : claims_(claims.begin(), claims.end()) {
@@ -144,7 +153,7 @@ std::system_error WaiterFor<Claims>::failed(const CallName& call,
   UninitializedArray<Step, Plan::max_steps> steps;
   std::size_t count = 0;
   for (const auto& limit : limits_) {
-    steps.make(count++, [&] { return limit->step(Span{0}); });
+    steps.make(count++, [&] { return limit->step(); });
   }
   return failed_call(call, error, std::span<const Step>(steps.data(), count), refusal_.step);
 }

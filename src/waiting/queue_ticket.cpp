@@ -46,7 +46,7 @@ void QueueTicket::listen(const std::shared_ptr<WaitQueues>& queues,
   if (store_.is_over()) return;
   const std::string name = wake_up_name(name_, client_);
   subscription_ = store_.get().subscribe({tag_, name}, [weak = std::weak_ptr(queues), queue] {
-    if (const auto alive = weak.lock()) alive->wake_first(queue);
+    if (const auto alive = weak.lock()) alive->wake_first(queue, WaitQueues::Woken::by_turn);
   });
 } catch (const std::bad_alloc&) {
   return;  // the first waiter asks again by its own timer

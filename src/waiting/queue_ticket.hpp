@@ -54,6 +54,9 @@ class QueueTicket : public std::enable_shared_from_this<QueueTicket> {
   Word rank = 0;                   // of the waiter that the ticket stands for
   Word stored_arrival = 0;         // as the store has it
   Time alive_until{};              // a lower bound of its life in the store
+  Time renewed_at{};               // when the request was sent that wrote it last
+  bool was_contended = false;      // other processes waited for the key lately
+  bool found_first = false;        // by a renewal: nobody had woken it
   bool is_behind = false;          // other processes are ahead
   Word first_other = 0;            // the first of the other processes; 0: there is none
   Time quiet_until = Time::min();  // no request before this, unless woken

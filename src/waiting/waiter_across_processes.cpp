@@ -46,9 +46,10 @@ bool Waiter::may_ask_too() const noexcept {
 /// `step` is the wait line's step: alone for Next::enter, beside the limiter's for Next::ask.
 Waiter::Next Waiter::next_with_ticket(Time now, std::optional<Step>& step, bool& listen) noexcept {
   QueueTicket& ticket = *terms_.ticket;
+  ask_at_ = std::max(ask_at_, pause_end(now));
   const bool is_due = now >= ask_at_ || (ticket.is_woken && terms_.freed_early);
   const bool may_ask = ticket.is_woken || now >= ticket.quiet_until;
-  if (now >= terms_.deadline || (is_due && may_ask && !holds_ticket_of_another())) {
+  if (now >= terms_.deadline || (is_due && may_ask && !must_enter())) {
     step = turn_step();
     return Next::ask;
   }
@@ -60,7 +61,8 @@ Waiter::Next Waiter::next_with_ticket(Time now, std::optional<Step>& step, bool&
 
 Step Waiter::turn_step() noexcept {
   QueueTicket& ticket = *terms_.ticket;
-  asks_unwoken_ = ticket.is_behind && !ticket.is_woken;
+  asks_unwoken_ = (ticket.is_behind || ticket.found_first) && !ticket.is_woken;
+  ticket.found_first = false;
   asks_woken_ = ticket.is_behind && ticket.is_woken;
   ticket.is_woken = false;
   const Waiter* const next = successor();
@@ -76,6 +78,7 @@ Step Waiter::enter_step(Time now) noexcept {
   // No process can be granted before the limiter's hint, so a ticket delays nobody until then.
   const Span hint = terms_.freed_early ? Span{0} : std::max(now, ask_at_) - now;
   ticket_life_ = ticket.ttl() + std::min(hint, QueueTicket::longest_hint);
+  moves_back_ = ticket.is_entered && ticket.rank < place_.rank;
   ticket.stored_arrival = arrival_of(*this);
   return ticket.enter_step(ticket.stored_arrival, ticket_life_);
 }
@@ -84,27 +87,42 @@ Step Waiter::enter_step(Time now) noexcept {
 /// processes. Two processes in that state would refuse each other for ever.
 bool Waiter::holds_ticket_of_another() const noexcept {
   const QueueTicket& ticket = *terms_.ticket;
-  return ticket.is_behind && ticket.is_entered && ticket.stored_arrival != arrival_of(*this);
+  return ticket.first_other != 0 && ticket.is_entered && ticket.rank != place_.rank;
+}
+
+/// It joins the others before it asks.
+bool Waiter::must_enter() const noexcept {
+  const QueueTicket& ticket = *terms_.ticket;
+  return holds_ticket_of_another() || (ticket.was_contended && !ticket.is_entered);
 }
 
 /// When the ticket must be entered or renewed.
 Time Waiter::renew_ticket_at(Time now) const noexcept {
   const QueueTicket& ticket = *terms_.ticket;
-  if (!ticket.is_entered || ticket.rank != place_.rank || holds_ticket_of_another())
-    return Time::min();
+  if (!ticket.is_entered || ticket.rank != place_.rank) return Time::min();
   const Span half = ticket.ttl() / 2;
   const Time ask = terms_.freed_early ? now : std::max(now, ask_at_);
   if (ticket.alive_until < ask + half && ask > now) {  // it would expire before the hint
     return ticket.alive_until - QueueTicket::longest_hint / 2 - half;
   }
-  return std::max(ask, ticket.alive_until - half);
+  const Time expires = std::max(ask, ticket.alive_until - half);
+  if (!ticket.is_behind || !wake_ups_arrive()) return expires;
+  return std::min(expires, std::max(ask, ticket.renewed_at + recheck()));
 }
 
-Span Waiter::first_poll() const noexcept {
-  const Span recheck = terms_.queues->options_.recheck;
-  const QueueTicket& ticket = *terms_.ticket;
-  const bool wake_ups_arrive = ticket.receives_wake_ups && !ticket.loses_wake_ups;
-  return wake_ups_arrive ? recheck : std::min(shortest_poll, recheck);
+Span Waiter::recheck() const noexcept { return terms_.queues->options_.recheck; }
+
+bool Waiter::wake_ups_arrive() const noexcept {
+  return terms_.ticket->receives_wake_ups && !terms_.ticket->loses_wake_ups;
+}
+
+/// Until when a process that is behind others asks for no turn. Where wake-ups arrive, it is woken,
+/// and the answers to its renewals tell when it is the first.
+Time Waiter::quiet_until(Time from) noexcept {
+  QueueTicket& ticket = *terms_.ticket;
+  if (wake_ups_arrive()) return Time::max();
+  if (ticket.poll == Span{0}) ticket.poll = std::min(shortest_poll, recheck());
+  return from + ticket.poll;
 }
 
 void Waiter::sleep_with_ticket(Time now) noexcept {
@@ -148,26 +166,26 @@ void Waiter::note_turn(const Outcome& outcome) noexcept {
       std::all_of(own.begin(), own.end(), [](const Decision& d) { return d.allowed; });
   ahead_expire_in_ = turn.allowed ? Span{0} : turn.retry_after;
   ticket.is_behind = outcome.decision.allowed ? turn_output(outcome)[0] > 0 : !turn.allowed;
+  if (!ticket.is_behind) ticket.quiet_until = Time::min();
 }
 
 /// After a grant the ticket is the next waiter's. Returns the process to wake, or 0.
-Word Waiter::pass_ticket_on(const Decision& decision) noexcept {
+Word Waiter::pass_ticket_on() noexcept {
   QueueTicket& ticket = *terms_.ticket;
   const Time now = terms_.clock.now();
   ticket.is_entered = next_arrival_ != 0;
   ticket.rank = next_rank_;
   ticket.stored_arrival = next_arrival_;
   ticket.alive_until = sent_ + ticket_life_;
+  ticket.renewed_at = sent_;
   if (asks_unwoken_) ticket.loses_wake_ups = true;
   if (asks_woken_) ticket.loses_wake_ups = false;
   ticket.poll = Span{0};
   ticket.quiet_until = Time::min();
-  if (terms_.freed_early && decision.remaining == 0) {  // the next release wakes the first process
-    ticket.quiet_until = now + terms_.queues->options_.recheck;
-  } else if (ticket.is_behind) {
-    ticket.quiet_until = now + first_poll();
-  }
-  return ticket.is_behind && decision.remaining > 0 ? ticket.first_other : 0;
+  if (ticket.is_behind) ticket.quiet_until = quiet_until(now);
+  ticket.was_contended = false;
+  if (next_arrival_ == 0 && ticket.first_other != 0) terms_.queues->note_contended(terms_.key, now);
+  return ticket.is_behind ? ticket.first_other : 0;
 }
 
 /// After a refusal: asks again later, or ends.
@@ -184,16 +202,15 @@ Waiter::PendingActions Waiter::refuse_with_ticket(Span hint, Time now) noexcept 
   resumes_ = true;
   ask_at_ = now + sleep_after(hint);
   ticket.quiet_until = Time::min();
-  if (terms_.freed_early && queue_->releases != releases_) {  // perhaps after the store's refusal
+  if (queue_->releases != releases_) {  // perhaps after the store's refusal
     ask_at_ = now;
     ticket.is_woken = true;
     return {.timer = true};
   }
   if (!ticket.is_behind) return {};
-  if (ticket.poll == Span{0}) ticket.poll = first_poll();
-  ticket.quiet_until = std::max(ask_at_, std::min(ask_at_ + ticket.poll, now + ahead_expire_in_));
+  ticket.quiet_until = std::max(ask_at_, std::min(quiet_until(ask_at_), now + ahead_expire_in_));
   if (!limiter_grants_) return {};
-  ticket.poll = std::min(2 * ticket.poll, terms_.queues->options_.recheck);
+  ticket.poll = std::min(2 * ticket.poll, recheck());
   // The first process could be granted, and does not seem to know. A process that was woken itself
   // wakes nobody: two could wake each other for ever.
   return {.wake = asks_woken_ ? 0 : ticket.first_other};
@@ -206,20 +223,27 @@ Word Waiter::note_entered(const Outcome& outcome) noexcept {
       true;  // after an error too: it is sent again when the ticket is to be renewed
   ticket.rank = place_.rank;
   ticket.alive_until = sent_ + ticket_life_;
+  ticket.renewed_at = sent_;
   ticket.receives_wake_ups = ticket.is_listening();
-  if (outcome.error) return 0;
+  if (outcome
+          .error) {  // nobody wakes it while the store is away, and its limiter may have a policy
+    ticket.quiet_until = Time::min();
+    return 0;
+  }
   const bool was_behind = ticket.is_behind;
   const auto output = turn_output(outcome);
   if (!is_degraded(outcome.decision.source)) note_store_clock(outcome.decision.at);
   ticket.first_other = output[1];
   ticket.is_behind = output[0] > 0;
   if (!ticket.is_behind) {
+    ticket.found_first = was_behind && wake_ups_arrive() && !ticket.is_woken;
     ticket.quiet_until = Time::min();
     return 0;
   }
-  if (was_behind) return 0;
-  ticket.quiet_until = std::max(ticket.quiet_until, ask_at_ + first_poll());
-  return ticket.first_other;
+  if (!was_behind || wake_ups_arrive()) {
+    ticket.quiet_until = std::max(ticket.quiet_until, quiet_until(ask_at_));
+  }
+  return was_behind && !moves_back_ ? 0 : ticket.first_other;
 }
 
 /// Of a ticket that stands in the wait line late: those who wait here enter it again by themselves.

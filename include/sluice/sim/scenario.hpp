@@ -108,8 +108,7 @@ struct LimiterOptions {
   Word burst = 0;            ///< of a bucket; the places of `concurrency`; 0: the events of `limit`
   bool by_key = false;       ///< a limit for each key of the jobs
   bool gates = false;        ///< a 429 closes a gate of the fleet for its Retry-After
-  bool fleet_order = false;  ///< first come, first served across processes
-  Span horizon = Span::max();  ///< how far ahead a queue reserves; see WaitQueueOptions
+  bool fleet_order = true;   ///< first come, first served across processes
   Span hold{0};                ///< a PrefetchStore holds units for so long; zero: there is none
   Word most = 100;             ///< units that a process prefetches at most
   Kind shadow = Kind::none;    ///< another limiter that is asked as well, and not obeyed
