@@ -9,23 +9,27 @@
 namespace sluice {
 namespace {
 
-std::string text_of(std::size_t claim, std::size_t size) {
-  return "claim " + std::to_string(claim) + " of " + std::to_string(size);
+void require_claim(std::size_t claim, std::size_t size) {
+  if (claim < size) return;
+  const std::string what = "Grants: no claim " + std::to_string(claim);
+  if (size == 0) throw std::out_of_range(what + ": nothing was granted");
+  throw std::out_of_range(what + ", allowed 0 to " + std::to_string(size - 1));
 }
 
 }  // namespace
 
 const Decision& Grants::decision(std::size_t claim) const& {
-  if (claim >= limits_.size()) throw std::out_of_range(text_of(claim, limits_.size()));
+  require_claim(claim, limits_.size());
   return limits_[claim]->decision();
 }
 
 void* Grants::grant(std::size_t claim, const char* tag) {
-  if (claim >= limits_.size()) throw std::out_of_range(text_of(claim, limits_.size()));
+  require_claim(claim, limits_.size());
   void* const found = limits_[claim]->grant(tag);
   if (found == nullptr) {
-    throw std::invalid_argument("the grant of " + text_of(claim, limits_.size()) + ", \"" +
-                                limits_[claim]->name() + "\", is of another type");
+    throw std::invalid_argument("the grant of claim " + std::to_string(claim) + " of " +
+                                std::to_string(limits_.size()) + ", \"" + limits_[claim]->name() +
+                                "\", is of another type");
   }
   return found;
 }

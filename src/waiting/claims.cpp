@@ -39,6 +39,7 @@ void refund_all(std::span<const std::unique_ptr<ClaimedLimit>> limits, Completio
 }
 
 void ClaimedLimit::wake_waiters() const noexcept try {
+  if (freed_early()) return;
   queues()->wake_first(queue_key(key()));
 } catch (const std::bad_alloc&) {
   return;  // the first waiter asks again by its own timer

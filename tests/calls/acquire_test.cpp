@@ -289,6 +289,8 @@ TEST_CASE("a grant of several limits can be settled and refunded, each as it is"
   CHECK(granted.get<SlotPermit>(2).valid_at(clock.now()));
   CHECK(granted.get<Lease>(3));
   CHECK_THROWS_WITH(granted.get<Lease>(0), "the grant of claim 0 of 4, \"t\", is of another type");
+  CHECK_THROWS_WITH(granted.settle(4, 1), "Grants: no claim 4, allowed 0 to 3");
+  CHECK_THROWS_WITH(Grants().settle(0, 1), "Grants: no claim 0: nothing was granted");
   CHECK_THROWS_AS(granted.decision(4), std::out_of_range);
   CHECK_THROWS_WITH(granted.settle(2, 1), "\"l\" has no settle()");
   CHECK_THROWS_WITH(granted.settle(0, -1), Catch::Contains("cost -1, allowed 0 to"));

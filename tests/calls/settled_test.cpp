@@ -5,6 +5,7 @@
 
 #include "sluice/detail/claims.hpp"
 #include "sluice/sluice.hpp"
+#include "sluice/testing.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/seed.hpp"
 #include "tests/waiting/probe.hpp"
@@ -98,6 +99,33 @@ TEST_CASE("what a refund of several limits gives back is granted at once", "[cla
   CHECK(granted == 0);
   held.refund();
   CHECK(granted == 2);
+}
+
+TEST_CASE("what gives nothing back wakes nobody, and a lease wakes once it is released",
+          "[claims][leases]") {
+  VirtualClock time;
+  const auto store = make_virtual_store(time);
+  testing::FaultyStore counting(*store);
+  const auto operations = [&] { return counting.counts().calls; };
+  const FixedWindow window(counting, "w", 5, Calendar::every(1h));
+  Grants dear = acquire({{window, "a", 4}}, 0s);
+  const auto ignore = [](std::error_code, const auto&) {};
+  const auto waits = wait_for(window, {"a", 2}, Deadline::never(), ignore);
+  std::uint64_t before = operations();
+  dear.settle(0, 5);
+  CHECK(operations() == before + 1);
+
+  const ConcurrencyLimiter jobs(counting, "jobs", 1, {.ttl = 1h});
+  Grants held = acquire({{jobs, "a"}}, 0s);
+  bool granted = false;
+  const auto job =
+      wait_for(jobs, ConcurrencyLimiter::Waiting::request(jobs, "a", 1), Deadline::never(),
+               [&](std::error_code error, const Lease& lease) { granted = !error && bool(lease); });
+  before = operations();
+  held.refund();
+  CHECK(granted);
+  CHECK(operations() == before + 3);  // the release, the grant, and the grant's own release
+  waits->cancel();
 }
 
 }  // namespace sluice::test

@@ -53,7 +53,8 @@ class ClaimedLimit {
   /// settled before, and std::system_error (Errc::invalid_cost) if the cost is negative.
   [[nodiscard]] virtual std::optional<Step> settle_step(Cost actual) = 0;
   virtual void settled() noexcept = 0;
-  /// Has the first waiter of this process ask again: units may have come back.
+  /// Has the first waiter of this process ask again, since units have come back. Not for a lease,
+  /// whose release does so when it has arrived.
   void wake_waiters() const noexcept;
   /// Closes a gate; none for other limits.
   [[nodiscard]] virtual std::optional<Step> close_step(Span) const noexcept { return {}; }
@@ -148,7 +149,7 @@ class ClaimOf final : public ClaimedLimit {
   }
   void settled() noexcept override {
     settled_ = true;
-    wake_waiters();
+    if (stands_) wake_waiters();
   }
 
  private:
