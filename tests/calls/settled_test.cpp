@@ -117,14 +117,18 @@ TEST_CASE("what gives nothing back wakes nobody, and a lease wakes once it is re
 
   const ConcurrencyLimiter jobs(counting, "jobs", 1, {.ttl = 1h});
   Grants held = acquire({{jobs, "a"}}, 0s);
-  bool granted = false;
-  const auto job =
-      wait_for(jobs, ConcurrencyLimiter::Waiting::request(jobs, "a", 1), Deadline::never(),
-               [&](std::error_code error, const Lease& lease) { granted = !error && bool(lease); });
+  std::vector<Lease> granted;
+  const auto keep = [&](std::error_code error, Lease lease) {
+    if (!error && lease) granted.push_back(std::move(lease));
+  };
+  const auto request = [&] { return ConcurrencyLimiter::Waiting::request(jobs, "a", 1); };
+  const auto one = wait_for(jobs, request(), Deadline::never(), keep);
+  const auto other = wait_for(jobs, request(), Deadline::never(), keep);
   before = operations();
   held.refund();
-  CHECK(granted);
-  CHECK(operations() == before + 3);  // the release, the grant, and the grant's own release
+  CHECK(granted.size() == 1);
+  CHECK(operations() == before + 3);  // the release, the grant, and a refusal of the other
+  other->cancel();
   waits->cancel();
 }
 
