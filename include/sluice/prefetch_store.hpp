@@ -80,6 +80,8 @@ class PrefetchStore final : public StoreWrapper {
 
   void execute(const Plan& plan, Completion done) noexcept override;
   void bind(const Key& key, Binding& binding) noexcept override;
+  /// False: a request with a turn would go to the store, whatever is held here.
+  [[nodiscard]] bool keeps_order() const noexcept override { return false; }
 
   /// The values are read one by one, not at one instant.
   [[nodiscard]] PrefetchStats stats() const noexcept;

@@ -115,6 +115,11 @@ class Store {
   /// server, or of another store behind this one.
   [[nodiscard]] virtual bool stamps_by_clock() const noexcept { return false; }
 
+  /// True if callers of several processes who wait here are served in one order; see
+  /// WaitQueueOptions::across_processes. By default, unless the store reads the clock of this
+  /// process and so belongs to it.
+  [[nodiscard]] virtual bool keeps_order() const noexcept { return !stamps_by_clock(); }
+
   /// Prepares `binding` for a frequently used key. By default it stays empty.
   virtual void bind(const Key& key, Binding& binding) noexcept;
 

@@ -48,7 +48,7 @@ class Deadline {
 struct WaitOptions {
   /// Waiters of a higher priority are served first; see WaitQueueOptions::aging. -1000 to 1000.
   int priority = 0;
-  /// A stop request ends the wait with Errc::cancelled; what was reserved is refunded.
+  /// A stop request ends the wait with Errc::cancelled.
   StopToken stop{};
 
   [[nodiscard]] bool is_valid() const noexcept { return priority >= -1000 && priority <= 1000; }
@@ -62,11 +62,12 @@ enum class Overflow : std::uint8_t {
 
 /// The wait queues of one limiter in this process; each key has one queue.
 struct WaitQueueOptions {
-  /// First come, first served across all processes that wait for the key, for limiters that cannot
-  /// reserve. The store records since when each process has waited, and a granted request is
-  /// checked against that order in the same round trip. Set it in all processes: those without it
-  /// do not wait for their turn. docs/waiting.md says what it costs.
-  bool across_processes = false;
+  /// First come, first served across all processes that wait for the key. The store records since
+  /// when each process has waited, and a granted request is checked against that order in the same
+  /// round trip. Without it, all processes ask at the same hint; those that have it do not wait for
+  /// them. No effect where Store::keeps_order() is false: on a store in memory, and behind a
+  /// PrefetchStore. docs/waiting.md says what it costs.
+  bool across_processes = true;
   /// With across_processes: how long a process that has died can delay those behind it, from the
   /// time when they could have been granted. 10 ms to 60 s.
   Span ticket_ttl = std::chrono::seconds{3};
@@ -79,15 +80,9 @@ struct WaitQueueOptions {
   /// A waiter ranks as one of the next lower priority that arrived this much earlier, so that every
   /// waiter rises and none starves. 1 us to a day.
   Span aging = std::chrono::seconds{1};
-  /// How far ahead a waiter may reserve, 0 or more; at most what the limiter can reserve. A
-  /// reservation keeps its time whoever arrives later, so that priorities call for a short horizon.
-  /// With zero, only the head of the queue calls the store, which costs two store operations a
-  /// grant, and one more for each other process that waits. With a horizon, a grant costs one
-  /// operation while the number of other waiting processes is at most three quarters of the grants
-  /// in a horizon.
-  Span horizon = Span::max();
-  /// The head of the queue queries the store again after this at the latest, because other
-  /// processes may have refunded units without a notification. 1 ms to a day.
+  /// The first waiter for a lease asks again after this at the latest, because another process may
+  /// have released one without a notification; and a process that is behind others renews its
+  /// ticket, which tells whether it is the first now. 1 ms to a day.
   Span recheck = std::chrono::seconds{1};
 };
 

@@ -71,7 +71,7 @@ Limiter::Limiter(Store& store, const char* name, LimiterOptions::Kind kind,
     gates_.emplace(store, "gates", std::vector<std::string>{"api"});
     scope_.push_back(gates_->scope("api", "all"));
   }
-  const WaitQueueOptions queue{.across_processes = options.fleet_order, .horizon = options.horizon};
+  const WaitQueueOptions queue{.across_processes = options.fleet_order};
   std::visit(
       [&queue](const auto& limiter) {
         if constexpr (requires { limiter.set_wait_queue(queue); }) limiter.set_wait_queue(queue);

@@ -1,5 +1,6 @@
 #include "sim/fleet/process.hpp"
 
+#include "sim/scenario/effects.hpp"
 #include "sluice/sim/random.hpp"
 #include "sluice/virtual_store.hpp"
 
@@ -35,13 +36,15 @@ Process::Process(World& world, Store& shared, const Link& link, Clock* clock,
     }
   }
   if (options.hold != Span{0}) {
-    store = &prefetch_.emplace(*store,
-                               PrefetchStoreOptions{.hold = options.hold, .most = options.most});
+    prefetch_.emplace(*store, PrefetchStoreOptions{.hold = options.hold, .most = options.most});
   }
-  limiter_.emplace(*store, "limit", options.kind, options, share);
+  const auto store_of = [&](LimiterOptions::Kind kind) -> Store& {
+    return prefetch_ && is_prefetched(kind) ? *prefetch_ : *store;
+  };
+  limiter_.emplace(store_of(options.kind), "limit", options.kind, options, share);
   LimiterOptions other = options;
   other.gates = false;
-  shadow_.emplace(*store, "shadow", options.shadow, other, share);
+  shadow_.emplace(store_of(options.shadow), "shadow", options.shadow, other, share);
 }
 
 Store& Process::add_fallback(World& world, Store& primary, const Scenario& scenario) {

@@ -167,7 +167,8 @@ class LimiterJudge {
     }
   }
 
-  /// A bucket of the fleet whose queues reserve: nothing but trips to the store delays a grant.
+  /// A bucket of the fleet that is waited for in line: nothing but trips to the store delays a
+  /// grant.
   [[nodiscard]] bool is_worked_off() const {
     return options_.kind == Kind::token_bucket && options_.wait == LimiterOptions::Wait::queue &&
            options_.hold == Span{0} && !options_.gates && !is_alone();

@@ -8,6 +8,13 @@
 #include "sim/scenario/parameters.hpp"
 
 namespace sluice::sim::scenario {
+
+bool is_prefetched(LimiterOptions::Kind kind) noexcept {
+  using Kind = LimiterOptions::Kind;
+  return kind == Kind::token_bucket || kind == Kind::fixed_window ||
+         kind == Kind::sliding_window_counter;
+}
+
 namespace {
 
 using S = Scenario;
@@ -51,10 +58,6 @@ bool calls_fail(const S& s) {
   const bool overflows = s.upstream.servers != 0 && s.upstream.queue != 0;
   return s.upstream.failures != 0 || s.upstream.conflicts || overflows ||
          s.client.timeout != Span{0} || has_fault(s, Fault::upstream_down);
-}
-bool is_prefetched(Limit kind) {
-  return kind == Limit::token_bucket || kind == Limit::fixed_window ||
-         kind == Limit::sliding_window_counter;
 }
 bool prefetches(const S& s) {
   return is_prefetched(s.limiter.kind) || (has_shadow(s) && is_prefetched(s.limiter.shadow));
@@ -192,21 +195,16 @@ const Need needs[] = {
      "a limiter.kind with keys: a bucket, a window, \"slot_lock\" or \"concurrency\""},
     {"limiter.by_key", [](const S& s) { return s.jobs.keys > 1 || comes(s, {Arrive::trace}); },
      "two of jobs.keys or more"},
-    // With scope per_process as well: a limiter keeps its line in its store, whichever that is.
+    // The store of one process has no line, and who prefetches does not ask for a turn.
     {"limiter.fleet_order",
      [](const S& s) {
-       const bool reserves = is(s, {Limit::token_bucket, Limit::sliding_window, Limit::slot_lock});
-       return s.limiter.wait == Wait::queue && limits(s) && (!reserves || has_gates(s));
+       const bool holds = s.limiter.hold != Span{0} && is_prefetched(s.limiter.kind);
+       return s.limiter.wait == Wait::queue && is_shared(s) &&
+              ((limits(s) && !holds) || has_gates(s));
      },
-     "limiter.wait = \"queue\", and a limiter.kind that cannot reserve: \"fixed_window\", "
-     "\"sliding_window_counter\" or \"concurrency\""},
-    {"limiter.horizon",
-     [](const S& s) {
-       return s.limiter.wait == Wait::queue && !has_gates(s) &&
-              is(s, {Limit::token_bucket, Limit::sliding_window, Limit::slot_lock});
-     },
-     "limiter.wait = \"queue\" without limiter.gates, and a limiter.kind that reserves: "
-     "\"token_bucket\", \"sliding_window\" or \"slot_lock\""},
+     "limiter.wait = \"queue\" without limiter.hold, limiter.scope = \"shared\", and a "
+     "limiter.kind "
+     "that is waited for"},
     {"limiter.hold", prefetches,
      "a limiter.kind whose units are prefetched: \"token_bucket\", \"fixed_window\" or "
      "\"sliding_window_counter\""},

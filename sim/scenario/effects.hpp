@@ -8,6 +8,9 @@
 
 namespace sluice::sim::scenario {
 
+/// Whether limiter.hold has an effect on a limiter of this kind.
+[[nodiscard]] bool is_prefetched(LimiterOptions::Kind kind) noexcept;
+
 /// What a parameter needs to have an effect, as it is printed for people; "": nothing.
 [[nodiscard]] std::string needs_of(std::string_view path);
 

@@ -284,10 +284,8 @@ const Parameter table[] = {
     any<&S::limiter, &L::by_key>("limiter.by_key", "false", "a limit for each tenant"),
     any<&S::limiter, &L::gates>("limiter.gates", "false",
                                 "a 429 closes a gate of the fleet for its Retry-After"),
-    any<&S::limiter, &L::fleet_order>("limiter.fleet_order", "false",
+    any<&S::limiter, &L::fleet_order>("limiter.fleet_order", "true",
                                       "first come, first served across processes"),
-    any<&S::limiter, &L::horizon>(
-        "limiter.horizon", "1d", "how far ahead a queue reserves; priorities call for a short one"),
     any<&S::limiter, &L::hold>("limiter.hold", "0s",
                                "processes hold prefetched units for so long; 0s: not at all"),
     count<&S::limiter, &L::most, 1, 1'000'000'000>("limiter.most", "100",

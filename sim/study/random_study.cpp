@@ -80,8 +80,7 @@ class WorldMaker {
     if (alone) set("limiter.scope", "per_process");
     set_if(3, "limiter.by_key", "true");
     if (in_line && !alone) set_if(3, "limiter.gates", "true");
-    if (in_line && !alone) set_if(4, "limiter.fleet_order", "true");
-    set_if(3, "limiter.horizon", fmt::format("{}ms", between(0, 2000)));
+    if (in_line && !alone) set_if(4, "limiter.fleet_order", "false");
     if (!alone) set_if(4, "limiter.hold", fmt::format("{}ms", between(10, 3000)));
   }
 

@@ -22,10 +22,11 @@ class GateClaim final : public detail::ClaimedLimit {
   const std::shared_ptr<detail::WaitQueues>& queues() const noexcept override {
     return Gates::Waiting::queues(*gates_);
   }
-  Span reach() const noexcept override { return Span{0}; }
+  Word units() const noexcept override { return 1; }
   bool freed_early() const noexcept override { return false; }
-  Step step(Span) const noexcept override { return gates_->pass_step(scope_); }
+  Step step() const noexcept override { return gates_->pass_step(scope_); }
   Span refill_time(const Decision&) const noexcept override { return Span{0}; }
+  Span time_for(Word, Word) const noexcept override { return Span{0}; }
 
   void answered(const Outcome& own, Time) override { decision_ = own.decision; }
   const Decision& decision() const noexcept override { return decision_; }

@@ -50,7 +50,7 @@ bool ConcurrencyLimiter::release(const KeyArg& key, const LeaseId& id) const {
 }
 bool ConcurrencyLimiter::release(const KeyArg& key, const LeaseId& id,
                                  std::error_code& error) const noexcept {
-  const detail::Release release(release_step(key, id), queues());
+  const detail::Release release(store(), release_step(key, id), queues());
   std::array<Word, 1 + WaitLineRule::output> words{};
   static_cast<void>(decide(store(), release.steps(), error, {}, {words.data(), release.output()}));
   if (error) return false;

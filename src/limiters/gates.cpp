@@ -143,8 +143,7 @@ Decision Gates::pass(std::span<const Scope> scopes, std::error_code& error) cons
   return decide(*store_, all.span(), error);
 }
 
-void Gates::Waiting::ask(const Gates& gates, const Request& scopes, Span,
-                         Completion done) noexcept {
+void Gates::Waiting::ask(const Gates& gates, const Request& scopes, Completion done) noexcept {
   const Steps all = steps_of(scopes, [&gates](const Scope& s) { return gates.pass_step(s); });
   gates.store().execute(all.span(), std::move(done));
 }

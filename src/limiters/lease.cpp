@@ -95,7 +95,7 @@ void HeldLease::end_release(Releasing releasing, bool released) noexcept {
 bool HeldLease::release(Span within, std::error_code& error) noexcept {
   const auto releasing = begin_release(error);
   if (!releasing) return false;
-  const Release release(release_step(), terms_.queues);
+  const Release release(store(), release_step(), terms_.queues);
   std::array<Word, 1 + WaitLineRule::output> output{};
   const Plan plan(release.steps());
   static_cast<void>(decide(store_.get(), within > Span{0} ? plan.within(within) : plan, error, {},
@@ -110,7 +110,8 @@ void HeldLease::release_later(const std::shared_ptr<HeldLease>& held) noexcept {
   const State was = held->state_.exchange(State::returned);
   if (was == State::returning || was == State::returned || held->is_orphaned()) return;
   try {
-    const auto release = std::make_shared<const Release>(held->release_step(), held->terms_.queues);
+    const auto release =
+        std::make_shared<const Release>(held->store(), held->release_step(), held->terms_.queues);
     decide_then(held->store(), Plan(release->steps()).within(held->terms_.release_within),
                 [held, release](const Outcome& outcome) noexcept {
                   if (!outcome.error) release->wake(held->store(), outcome.output);

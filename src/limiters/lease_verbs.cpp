@@ -25,7 +25,7 @@ void RenewVerb::hear(const Outcome& outcome) noexcept {
 
 std::optional<Plan> ReleaseVerb::next() {
   if (!held_ || std::exchange(over_, true)) return std::nullopt;
-  release_ = std::make_shared<const Release>(held_->release_step(), held_->terms().queues);
+  release_ = std::make_shared<const Release>(store(), held_->release_step(), held_->terms().queues);
   releasing_ = held_->begin_release(error_);
   if (!releasing_) return std::nullopt;
   return Plan(release_->steps());
@@ -40,7 +40,7 @@ void ReleaseVerb::hear(const Outcome& outcome) noexcept {
 }
 
 ReleaseByIdVerb::ReleaseByIdVerb(Store& store, const Step& step, std::shared_ptr<WaitQueues> queues)
-    : store_(&store), release_(std::make_shared<const Release>(step, std::move(queues))) {}
+    : store_(&store), release_(std::make_shared<const Release>(store, step, std::move(queues))) {}
 
 std::optional<Plan> ReleaseByIdVerb::next() noexcept {
   if (std::exchange(asked_, true)) return std::nullopt;

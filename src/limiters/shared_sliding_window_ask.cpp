@@ -150,12 +150,11 @@ void SharedSlidingWindow::ask_then(Cost permits, Completion done) const {
                                                    std::move(done), unwanted);
 }
 
-void SharedSlidingWindow::reserve_then(Cost permits, Span max_wait,
-                                       std::shared_ptr<const Known>& used,
+void SharedSlidingWindow::acquire_then(Cost permits, std::shared_ptr<const Known>& used,
                                        Completion done) const noexcept try {
   using Setting = std::shared_ptr<const Known>;
-  detail::Running<Asking, Deliver<Setting>>::start(
-      Asking(*this, {.permits = permits, .span = max_wait}), std::move(done), &used);
+  detail::Running<Asking, Deliver<Setting>>::start(Asking(*this, {.permits = permits}),
+                                                   std::move(done), &used);
 } catch (const std::bad_alloc&) {
   if (done) done.fail(std::make_error_code(std::errc::not_enough_memory));
 }
@@ -220,10 +219,6 @@ void SharedSlidingWindow::Changing::commit() noexcept {
 void SharedSlidingWindow::refund_then(const Known& used, Cost permits, const Decision& grant,
                                       Completion done) const noexcept {
   store_->execute(used.log.refund_step({tag_, used.log_name}, grant, permits), std::move(done));
-}
-
-Span SharedSlidingWindow::Waited::Waiting::reach(const Waited& /*waited*/) noexcept {
-  return Span{SlidingWindowRule::max_ahead_of_time};
 }
 
 Decision SharedSlidingWindow::acquire(Cost permits, const Deadline& deadline,

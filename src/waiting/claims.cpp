@@ -154,7 +154,7 @@ std::system_error WaiterFor<Claims>::failed(const CallName& call,
   UninitializedArray<Step, Plan::max_steps> steps;
   std::size_t count = 0;
   for (const auto& limit : limits_) {
-    steps.make(count++, [&] { return limit->step(Span{0}); });
+    steps.make(count++, [&] { return limit->step(); });
   }
   return failed_call(call, error, std::span<const Step>(steps.data(), count), refusal_.step);
 }

@@ -14,30 +14,28 @@ ClaimsWaiter::ClaimsWaiter(std::shared_ptr<WaiterFor<Claims>> call, std::size_t 
 
 Waiter::Terms ClaimsWaiter::terms_of(WaiterFor<Claims>& call, std::size_t home, Time asleep_until) {
   const ClaimedLimit& limit = *call.limits_[home];
-  // Several limits cannot be reserved for one instant, which is not known before all grant.
-  const Span reach = call.limits_.size() == 1 ? limit.reach() : Span{0};
-  const bool takes_turns = reach == Span{0} && !call.store_.is_over();
-  return {
-      .queues = limit.queues(),
-      .key = call.queue_keys_[home],
-      .clock = call.clock_,
-      .deadline = call.deadline_,
-      .priority = call.priority_,
-      .reach = reach,
-      .freed_early = limit.freed_early(),
-      .ticket = takes_turns ? ticket_for(*limit.queues(), call.store_.get(), limit.key()) : nullptr,
-      .place = call.place_,
-      .asleep_until = asleep_until,
-      .steps = call.limits_.size()};
+  return {.queues = limit.queues(),
+          .key = call.queue_keys_[home],
+          .clock = call.clock_,
+          .deadline = call.deadline_,
+          .priority = call.priority_,
+          .units = limit.units(),
+          .freed_early = limit.freed_early(),
+          .ticket = call.store_.is_over()
+                        ? nullptr
+                        : ticket_for(*limit.queues(), call.store_.get(), limit.key()),
+          .place = call.place_,
+          .asleep_until = asleep_until,
+          .steps = call.limits_.size()};
 }
 
-void ClaimsWaiter::ask(Span max_wait, const Step* turn, Completion done) noexcept {
+void ClaimsWaiter::ask(const Step* turn, Completion done) noexcept {
   UninitializedArray<Step, Plan::max_steps + 1> steps;
   std::size_t count = 0;
   if (call_->store_.is_over()) return done.fail(Errc::shut_down);
   asked_ = clock().now();
   for (const auto& limit : call_->limits_) {
-    steps.make(count++, [&] { return limit->step(max_wait); });
+    steps.make(count++, [&] { return limit->step(); });
   }
   if (turn != nullptr) steps.make(count++, [&] { return *turn; });
   call_->store_.execute(std::span<const Step>(steps.data(), count), std::move(done));
@@ -65,7 +63,7 @@ Decision ClaimsWaiter::read(const Outcome& outcome) {
 void ClaimsWaiter::read_grant(const Outcome& outcome) {
   auto output = outcome.output;
   for (std::size_t i = 0; i < call_->limits_.size(); ++i) {
-    const Step step = call_->limits_[i]->step(Span{0});
+    const Step step = call_->limits_[i]->step();
     const std::size_t words = output_count(*step.operation, step.table.size());
     Outcome own{{}, outcome.decision, {}, output.first(std::min(words, output.size()))};
     if (i < outcome.steps.size()) {
@@ -95,9 +93,7 @@ bool ClaimsWaiter::shares_queue(std::size_t limit) const noexcept {
 }
 
 Decision ClaimsWaiter::left() const noexcept {
-  const Decision& decision = call_->limits_[home_]->decision();
-  // What a process holds comes back earlier than what the limit refills.
-  return decision.source == Source::prefetched ? Decision{} : decision;
+  return unless_prefetched(call_->limits_[home_]->decision());
 }
 
 bool ClaimsWaiter::may_be_freed_early() const noexcept {

@@ -15,7 +15,7 @@ class ClaimsWaiter final : public Waiter {
   ClaimsWaiter(std::shared_ptr<WaiterFor<Claims>> call, std::size_t home, Time asleep_until);
 
  private:
-  void ask(Span max_wait, const Step* turn, Completion done) noexcept override;
+  void ask(const Step* turn, Completion done) noexcept override;
   Decision read(const Outcome& outcome) override;
   void refund(Completion done) noexcept override;
   void timer_changed() noexcept override { call_->timer_changed(); }
@@ -24,6 +24,9 @@ class ClaimsWaiter final : public Waiter {
   Decision left() const noexcept override;
   Span refill_time(const Decision& left) const noexcept override {
     return call_->limits_[home_]->refill_time(left);
+  }
+  Span time_for(Word first, Word further) const noexcept override {
+    return call_->limits_[home_]->time_for(first, further);
   }
   bool may_be_freed_early() const noexcept override;
   bool moves_after_refusal(Time until) noexcept override;

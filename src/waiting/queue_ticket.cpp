@@ -18,7 +18,8 @@ std::string wake_up_name(std::string_view line_name, Word client) {
 }  // namespace
 
 std::string wait_line_name(const Key& key) {
-  std::string name = std::string("line") + separator + std::string(key.name());
+  // The number is of the layout of its state: processes with another share no wait line.
+  std::string name = std::string("line2") + separator + std::string(key.name());
   if (!key.unit().empty()) name += separator + std::string(key.unit());
   return name;
 }
@@ -46,7 +47,7 @@ void QueueTicket::listen(const std::shared_ptr<WaitQueues>& queues,
   if (store_.is_over()) return;
   const std::string name = wake_up_name(name_, client_);
   subscription_ = store_.get().subscribe({tag_, name}, [weak = std::weak_ptr(queues), queue] {
-    if (const auto alive = weak.lock()) alive->wake_first(queue);
+    if (const auto alive = weak.lock()) alive->wake_first(queue, WaitQueues::Woken::by_turn);
   });
 } catch (const std::bad_alloc&) {
   return;  // the first waiter asks again by its own timer

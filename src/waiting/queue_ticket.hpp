@@ -26,13 +26,23 @@ class QueueTicket : public std::enable_shared_from_this<QueueTicket> {
   QueueTicket(Store& store, const Key& key, Word client, Span ttl)
       : store_(store), tag_(key.tag()), name_(wait_line_name(key)), client_(client), ttl_(ttl) {}
 
-  /// Asks whether it is the turn of the caller with this arrival. If so, the ticket passes to the
-  /// caller that arrived at `next`; 0: it is given up.
-  [[nodiscard]] Step turn_step(Word arrival, Word next) const noexcept {
-    return {&wait_line_turn, key(), {word_limit, client_, arrival, ttl_.count(), next}};
+  /// A caller in the wait line.
+  struct Caller {
+    Word arrival;  ///< by the store's clock; 0: there is none
+    Word units = 1;
+  };
+  /// Asks whether it is this caller's turn. If so, the ticket passes to the next one, or is given
+  /// up. `up_to` is the rule's `enough`.
+  [[nodiscard]] Step turn_step(const Caller& caller, const Caller& next,
+                               Word up_to) const noexcept {
+    return {&wait_line_turn,
+            key(),
+            {word_limit, client_, caller.arrival, ttl_.count(), caller.units, next.arrival,
+             next.units, up_to}};
   }
-  [[nodiscard]] Step enter_step(Word arrival, Span life) const noexcept {
-    return {&wait_line_enter, key(), {word_limit, client_, arrival, life.count()}};
+  [[nodiscard]] Step enter_step(const Caller& caller, Span life) const noexcept {
+    return {
+        &wait_line_enter, key(), {word_limit, client_, caller.arrival, life.count(), caller.units}};
   }
   /// Gives the ticket up if its arrival in the store is this one, and wakes the process that is
   /// first then.
@@ -41,6 +51,7 @@ class QueueTicket : public std::enable_shared_from_this<QueueTicket> {
   /// Has the first waiter of the queue woken when other processes wake this one. Called once.
   void listen(const std::shared_ptr<WaitQueues>& queues, const std::string& queue) noexcept;
 
+  [[nodiscard]] bool is_behind() const noexcept { return units_ahead > 0; }
   [[nodiscard]] const StoreRef& store() const noexcept { return store_; }
   [[nodiscard]] Span ttl() const noexcept { return ttl_; }
   /// True after listen() if the store delivers wake-ups.
@@ -54,7 +65,15 @@ class QueueTicket : public std::enable_shared_from_this<QueueTicket> {
   Word rank = 0;                   // of the waiter that the ticket stands for
   Word stored_arrival = 0;         // as the store has it
   Time alive_until{};              // a lower bound of its life in the store
-  bool is_behind = false;          // other processes are ahead
+  Time renewed_at{};               // when the request was sent that wrote it last
+  bool was_contended = false;      // other processes waited for the key lately
+  bool found_first = false;        // by a renewal: nobody had woken it
+  Span round_trip{0};              // of the last request about the wait line
+  Word units_ahead = 0;            // of other processes
+  Word granted = 0;                // the wait line's count when it said so
+  Time enough_at = Time::max();    // the limiter has units for all ahead and the first waiter here
+  Word enough = 0;                 // ... those ahead up to this count
+  unsigned in_vain = 0;            // so often the first waiter has asked for that, and was refused
   Word first_other = 0;            // the first of the other processes; 0: there is none
   Time quiet_until = Time::min();  // no request before this, unless woken
   Span poll{0};                    // the next pause while others are ahead; 0: the first one

@@ -5,14 +5,15 @@
 
 namespace sluice::detail {
 
-Release::Release(const Step& refund, std::shared_ptr<WaitQueues> queues) noexcept
+Release::Release(const Store& store, const Step& refund,
+                 std::shared_ptr<WaitQueues> queues) noexcept
     : steps_{refund, refund},
       refund_output_(output_count(*refund.operation, refund.table.size())),
       queues_(std::move(queues)) {
   if (!queues_) return;
   try {
     queue_ = queue_key(refund.key);
-    if (!queues_->options().across_processes) return;
+    if (!queues_->has_tickets_at(store)) return;
     tag_ = refund.key.tag();
     wait_line_ = wait_line_name(refund.key);
     steps_[1] = {&wait_line_peek, {tag_, wait_line_}, {word_limit}};

@@ -18,7 +18,7 @@ class WaitQueues;
 class Release {
  public:
   /// `queues` may be null: nobody waits.
-  Release(const Step& refund, std::shared_ptr<WaitQueues> queues) noexcept;
+  Release(const Store& store, const Step& refund, std::shared_ptr<WaitQueues> queues) noexcept;
   Release(const Release&) = delete;
   Release& operator=(const Release&) = delete;
 

@@ -20,8 +20,6 @@ void require_valid(const WaitQueueOptions& options) {
           std::to_string(options.max_waiters));
   require(options.aging >= 1us && options.aging <= 24h,
           "WaitQueueOptions::aging must be 1 us to 86400000000 us", text(options.aging));
-  require(options.horizon >= 0us, "WaitQueueOptions::horizon must be 0 us or more",
-          text(options.horizon));
   require(options.recheck >= 1ms && options.recheck <= 24h,
           "WaitQueueOptions::recheck must be 1000 us to 86400000000 us", text(options.recheck));
   require(options.ticket_ttl >= 10ms && options.ticket_ttl <= 1min,
@@ -47,7 +45,7 @@ WaitQueueOptions WaitQueues::options() const {
 std::size_t WaitQueues::waiting(std::string_view key) const {
   const std::lock_guard lock(mutex_);
   const auto found = queues_.find(std::string(key));
-  return found == queues_.end() ? 0 : found->second.size();
+  return found == queues_.end() ? 0 : found->second.waiters.size();
 }
 
 bool WaitQueues::has_sleeper_before(const std::string& key, const PlaceInLine& place) const {
@@ -64,17 +62,31 @@ Word WaitQueues::client() const noexcept {
 }
 
 std::shared_ptr<QueueTicket> WaitQueues::ticket(Store& store, const Key& key) {
+  if (!has_tickets_at(store)) return nullptr;
   const std::lock_guard lock(mutex_);
-  if (!options_.across_processes) return nullptr;
   if (client_ == 0) {
     client_ = 1 + static_cast<Word>(rng_of(store.clock(), DrawFor::line).below(word_limit));
   }
   const auto found = queues_.find(queue_key(key));
   auto ticket = found == queues_.end() ? nullptr : found->second.ticket.lock();
-  return ticket ? ticket : std::make_shared<QueueTicket>(store, key, client_, options_.ticket_ttl);
+  if (ticket) return ticket;
+  ticket = std::make_shared<QueueTicket>(store, key, client_, options_.ticket_ttl);
+  const auto known = contended_.find(queue_key(key));
+  ticket->was_contended = known != contended_.end() && known->second > store.clock().now();
+  return ticket;
 }
 
-void WaitQueues::wake_first(std::string_view key) noexcept try {
+void WaitQueues::note_contended(const std::string& key, Time now) noexcept try {
+  constexpr std::size_t most = 1'000;
+  if (contended_.size() >= most) {
+    std::erase_if(contended_, [now](const auto& known) { return known.second <= now; });
+  }
+  if (contended_.size() < most) contended_[key] = now + options_.recheck;
+} catch (const std::bad_alloc&) {
+  return;  // the next caller asks first
+}
+
+void WaitQueues::wake_first(std::string_view key, Woken by) noexcept try {
   const std::string name(key);
   {
     const std::lock_guard lock(mutex_);
@@ -82,7 +94,9 @@ void WaitQueues::wake_first(std::string_view key) noexcept try {
     if (found == queues_.end() || found->second.waiters.empty()) return;
     Waiter& first = *found->second.waiters.begin()->second;
     ++found->second.releases;
+    found->second.left = {};  // it has more now
     if (first.terms_.ticket) first.terms_.ticket->is_woken = true;
+    if (by == Woken::by_release) first.ask_at_ = first.earliest_ = Time::min();
     if (first.stage_ == Waiter::Stage::sleeping) {
       first.stage_ = Waiter::Stage::queued;
       first.resumes_ = true;
@@ -93,24 +107,12 @@ void WaitQueues::wake_first(std::string_view key) noexcept try {
   return;  // the first waiter asks again by its own timer
 }
 
-void WaitQueues::refunded(const std::string& key) noexcept {
-  const std::lock_guard lock(mutex_);
-  const auto found = queues_.find(key);
-  if (found == queues_.end() || found->second.waiters.empty()) return;
-  found->second.last_grant = Time{};  // an answer that was under way may have set it anew
-  Waiter& first = *found->second.waiters.begin()->second;
-  if (first.stage_ != Waiter::Stage::sleeping || first.horizon() == Span{0}) return;
-  first.stage_ = Waiter::Stage::queued;
-  first.resumes_ = true;
-}
-
 void WaitQueues::cancel_all() noexcept {
   std::vector<std::shared_ptr<Waiter>> all;
   {
     const std::lock_guard lock(mutex_);
     for (const auto& [key, queue] : queues_) {
       for (const auto& [place, waiter] : queue.waiters) all.push_back(waiter);
-      for (const auto& [place, waiter] : queue.reserved) all.push_back(waiter);
     }
   }
   // The last one first: no waiter moves up only to be cancelled next.
@@ -129,6 +131,34 @@ std::shared_ptr<Waiter> WaitQueues::next_to_ask(WaitQueue& queue) noexcept {
         return nullptr;  // it was refused: no later waiter asks before it
     }
   }
+  return nullptr;
+}
+
+/// Ends a waiter that the callers ahead of it keep beyond its deadline.
+std::shared_ptr<Waiter> WaitQueues::end_one_too_late(WaitQueue& queue,
+                                                     Waiter::PendingActions& actions) noexcept {
+  using Unjudged = WaitQueue::Unjudged;
+  if (queue.unjudged == Unjudged::none || queue.waiters.empty()) return nullptr;
+  const Waiter& first = *queue.waiters.begin()->second;
+  if (first.stage_ != Waiter::Stage::sleeping || first.terms_.freed_early) return nullptr;
+  auto next = std::next(queue.waiters.begin());
+  Word ahead = 0;  // of those behind the first
+  if (queue.unjudged == Unjudged::last && next != queue.waiters.end()) {
+    next = std::prev(queue.waiters.end());
+    ahead = queue.units - first.own_units() - next->second->own_units();
+  }
+  for (; next != queue.waiters.end(); ++next) {
+    Waiter& waiter = *next->second;
+    const Span wait = waiter.wait_behind(first, ahead);
+    if (waiter.stage_ == Waiter::Stage::queued &&
+        wait > waiter.terms_.deadline - waiter.terms_.clock.now()) {
+      const std::shared_ptr<Waiter> late = next->second;
+      actions = waiter.end_refused(wait);
+      return late;
+    }
+    ahead += waiter.own_units();
+  }
+  queue.unjudged = Unjudged::none;
   return nullptr;
 }
 
@@ -151,9 +181,15 @@ void WaitQueues::pump(const std::string& key) noexcept {
       next->send();
       lock.lock();
     }
+    Waiter::PendingActions ended;
+    while (const std::shared_ptr<Waiter> late = end_one_too_late(queue, ended)) {
+      lock.unlock();
+      late->run(ended);
+      lock.lock();
+    }
   }
   queue.is_pumping = false;
-  if (queue.size() == 0) queues_.erase(key);  // `found` may be stale
+  if (queue.waiters.empty()) queues_.erase(key);  // `found` may be stale
 }
 
 std::string queue_key(const Key& key) {

@@ -26,8 +26,10 @@ struct WaitQueue {
   /// this many.
   static constexpr std::size_t max_in_flight = 16;
 
-  WaiterMap waiters;   // queued, asking, entering or sleeping
-  WaiterMap reserved;  // granted for a later time
+  WaiterMap waiters;  // queued, asking, entering or sleeping
+  Word units = 0;     // that those of them ask for who wait for this limit alone
+  enum class Unjudged : std::uint8_t { none, last, all };
+  Unjudged unjudged = Unjudged::none;  // whose deadlines may be too early: see end_one_too_late()
   std::size_t in_flight = 0;
   std::size_t in_flight_limit = max_in_flight;  // as the last answer suggests
   Time last_grant{};                            // the time of the latest grant
@@ -36,8 +38,6 @@ struct WaitQueue {
   bool pump_again = false;
   std::uint64_t releases = 0;  // how often wake_first() was called
   std::weak_ptr<QueueTicket> ticket{};
-
-  [[nodiscard]] std::size_t size() const noexcept { return waiters.size() + reserved.size(); }
 };
 
 /// The queues of one limiter, one for each key. A new caller queries the store once all earlier
@@ -50,32 +50,45 @@ class WaitQueues : public std::enable_shared_from_this<WaitQueues> {
   void set(const WaitQueueOptions& options);
   [[nodiscard]] WaitQueueOptions options() const;
 
-  /// Has the first waiter for the key ask again at once: something was released, or another process
-  /// says that it is this one's turn.
-  void wake_first(std::string_view key) noexcept;
+  enum class Woken : std::uint8_t {
+    by_release,  ///< something came back in this process: the limiter may grant before its hint
+    by_turn,     ///< another process says that it is this one's turn
+  };
+  /// Has the first waiter for the key ask again at once, or at the limiter's hint if it is woken by
+  /// its turn alone. A release of another process comes as a turn.
+  void wake_first(std::string_view key, Woken by = Woken::by_release) noexcept;
   /// The ticket of this process for the key, shared by all that wait for it here; null without
   /// WaitQueueOptions::across_processes.
   [[nodiscard]] std::shared_ptr<QueueTicket> ticket(Store& store, const Key& key);
+  /// Whether who waits there may hold tickets.
+  [[nodiscard]] bool has_tickets_at(const Store& store) const {
+    return options().across_processes && store.keeps_order();
+  }
   /// The number of this process in wait lines; 0: it has none.
   [[nodiscard]] Word client() const noexcept;
   /// Cancels all waits.
   void cancel_all() noexcept;
   /// True if the first waiter for the key is before this place, and sleeps.
   [[nodiscard]] bool has_sleeper_before(const std::string& key, const PlaceInLine& place) const;
-  /// How many callers wait for the key, those with a reserved time included.
+  /// How many callers wait for the key.
   [[nodiscard]] std::size_t waiting(std::string_view key) const;
 
  private:
   friend class Waiter;
 
-  /// A reservation was refunded: the first waiter need not sleep until the last grant.
-  void refunded(const std::string& key) noexcept;
+  /// Other processes wait for the key, for which nobody waits here any more.
+  void note_contended(const std::string& key, Time now) noexcept;
   void pump(const std::string& key) noexcept;
   [[nodiscard]] static std::shared_ptr<Waiter> next_to_ask(WaitQueue& queue) noexcept;
+  [[nodiscard]] static std::shared_ptr<Waiter> end_one_too_late(
+      WaitQueue& queue, Waiter::PendingActions& actions) noexcept;
 
   mutable std::mutex mutex_;  // guards all members, and the state of every waiter
   WaitQueueOptions options_;
   std::unordered_map<std::string, WaitQueue> queues_;
+  // Keys for which other processes waited lately, and until when that is taken for true. A caller
+  // joins them before it asks, which saves a request.
+  std::unordered_map<std::string, Time> contended_;
   Word client_ = 0;  // drawn when it is first needed
   // How far the store's clock is ahead of the clock that waits are measured on, by the answers.
   std::optional<Span> store_clock_lead_{};

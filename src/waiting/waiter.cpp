@@ -17,10 +17,17 @@ constexpr Span longest_degraded_sleep = std::chrono::milliseconds{50};
 // A request that is sent at the end of a wait has this long for its answer.
 constexpr Span shortest_trip = std::chrono::milliseconds{100};
 
+// So many units of one caller count; those of a long queue still have a sum.
+constexpr Word most_units = Word{1} << 32;
+
 }  // namespace
 
 std::shared_ptr<QueueTicket> Waiter::ticket_for(WaitQueues& queues, Store& store, const Key& key) {
   return queues.ticket(store, key);
+}
+
+Waiter::Waiter(Terms terms) : terms_(std::move(terms)) {
+  terms_.units = std::clamp(terms_.units, Word{0}, most_units);
 }
 
 void Waiter::start() noexcept {
@@ -33,14 +40,14 @@ void Waiter::start() noexcept {
     const WaitQueueOptions& options = terms_.queues->options_;
     place_ = terms_.place.value_or(new_place(options.aging));
     queue_ = &terms_.queues->queues_[terms_.key];
-    if (const auto ticket = queue_->ticket.lock(); ticket && terms_.ticket) terms_.ticket = ticket;
+    if (!queue_->waiters.empty()) terms_.ticket = queue_->ticket.lock();
     queue_->ticket = terms_.ticket;
-    if (queue_->size() >= options.max_waiters) victim = overflow_victim();
+    if (queue_->waiters.size() >= options.max_waiters) victim = overflow_victim();
     if (victim.get() == this) {
       actions = end(Errc::too_many_waiters);
     } else {
       overtaken = insert();
-      if (victim) victim_actions = victim->drop();
+      if (victim) victim_actions = victim->end(Errc::too_many_waiters);
       actions = after_insert();
     }
   } catch (const std::bad_alloc&) {
@@ -61,24 +68,44 @@ PlaceInLine Waiter::new_place(Span aging) const noexcept {
 /// Returns the waiter behind this one, or null.
 std::shared_ptr<Waiter> Waiter::insert() {
   const auto position = queue_->waiters.emplace(place_, shared_from_this()).first;
+  queue_->units += own_units();
   stage_ = Stage::queued;
   const auto next = std::next(position);
-  return next == queue_->waiters.end() ? nullptr : next->second;
+  using Unjudged = WaitQueue::Unjudged;
+  const bool others_are_judged = queue_->unjudged == Unjudged::none;
+  const bool is_last = next == queue_->waiters.end();
+  queue_->unjudged = others_are_judged && is_last ? Unjudged::last : Unjudged::all;
+  return is_last ? nullptr : next->second;
 }
 
-/// Refused at once if the first waiter sleeps until after this one's deadline.
+/// That it surely takes of the limit of this queue, if it is granted.
+Word Waiter::own_units() const noexcept { return terms_.steps > 1 ? 0 : terms_.units; }
+
 Waiter::PendingActions Waiter::after_insert() noexcept {
-  const Span sleep = sleep_of_first();
-  const bool too_late = sleep > Span{0} && sleep > terms_.deadline - terms_.clock.now();
-  if (!terms_.freed_early && too_late) return end_refused(sleep);
-  // A call that moved here has just been refused until then. A holder may release its lease, and a
-  // ticket must be entered, at any time.
-  if (is_first() && !terms_.freed_early && !terms_.ticket &&
-      terms_.asleep_until > terms_.clock.now()) {
-    stage_ = Stage::sleeping;
-    earliest_ = until_ = terms_.asleep_until;
+  // A call that moved here has just been refused until then. A holder may release its lease at any
+  // time, and with a ticket more is to be done than to sleep.
+  if (is_first() && !terms_.freed_early && terms_.asleep_until > terms_.clock.now()) {
+    if (terms_.ticket) {
+      ask_at_ = earliest_ = terms_.asleep_until;
+    } else {
+      stage_ = Stage::sleeping;
+      earliest_ = until_ = terms_.asleep_until;
+    }
   }
   return {.timer = true};
+}
+
+/// How long the waiter waits at least behind the first, which sleeps, and others that surely take
+/// `ahead` units. Zero: not known.
+Span Waiter::wait_behind(const Waiter& first, Word ahead) const noexcept {
+  const Time now = terms_.clock.now();
+  const Time grant = std::max(now, first.earliest_);
+  // The hint of a decision without the store is none of its grants, and who sleeps for its turn may
+  // leave more behind than its grant does.
+  if (is_degraded(first.refusal_.source) || grant <= now) return grant - now;
+  // The first may leave its units, and move to the queue of another limit.
+  const Word left = first.terms_.units - first.own_units();
+  return grant - now + time_for(first.terms_.units, std::max<Word>(0, ahead + terms_.units - left));
 }
 
 /// The waiter that a full queue gives up. One whose request is at the store stays, since the answer
@@ -86,17 +113,11 @@ Waiter::PendingActions Waiter::after_insert() noexcept {
 std::shared_ptr<Waiter> Waiter::overflow_victim() noexcept {
   if (terms_.queues->options_.overflow == Overflow::refuse_newest) return shared_from_this();
   std::shared_ptr<Waiter> oldest;
-  for (const WaiterMap* const line : {&queue_->waiters, &queue_->reserved}) {
-    for (const auto& [place, waiter] : *line) {
-      if (waiter->stage_ == Stage::asking || waiter->stage_ == Stage::entering) continue;
-      if (!oldest || place.sequence < oldest->place_.sequence) oldest = waiter;
-    }
+  for (const auto& [place, waiter] : queue_->waiters) {
+    if (waiter->stage_ == Stage::asking || waiter->stage_ == Stage::entering) continue;
+    if (!oldest || place.sequence < oldest->place_.sequence) oldest = waiter;
   }
   return oldest ? oldest : shared_from_this();
-}
-
-Waiter::PendingActions Waiter::drop() noexcept {
-  return stage_ == Stage::reserved ? begin_refund() : end(Errc::too_many_waiters);
 }
 
 bool Waiter::is_first() const noexcept { return queue_->waiters.begin()->second.get() == this; }
@@ -106,36 +127,21 @@ Span Waiter::sleep_of_first() const noexcept {
   const Waiter& first = *queue_->waiters.begin()->second;
   if (&first == this || first.stage_ != Stage::sleeping) return Span{0};
   const Time now = terms_.clock.now();
-  const Time until = first.terms_.ticket ? first.ask_at_ : first.earliest_;
-  return std::max(now, until) - now;
+  return std::max(now, first.earliest_) - now;
 }
 
-/// How far ahead a grant may be reserved.
-Span Waiter::horizon() const noexcept {
-  return std::min(terms_.reach, terms_.queues->options_.horizon);
-}
-
-/// A queue asks for more when its last grant is this close, so that the answer comes in time.
-Span Waiter::refill_margin() const noexcept { return horizon() / 4; }
-
-/// The waiter need not ask before this instant: the queue has reserved enough until then, or the
-/// units cannot be there before. A waiter whose deadline comes first asks at once, and the answer
-/// is final.
+/// The waiter need not ask before this instant: the units cannot be there before. A waiter whose
+/// deadline comes first asks at once, and the answer is final.
 Time Waiter::pause_end(Time now) const noexcept {
-  if (horizon() == Span{0}) {
-    const Time refilled = queue_->last_grant + refill_time(queue_->left);
-    return refilled <= terms_.deadline ? std::max(now, refilled) : now;
-  }
-  if (terms_.deadline - now <= horizon()) return now;
-  return std::max(now, queue_->last_grant - refill_margin());
+  const Time refilled = queue_->last_grant + refill_time(queue_->left);
+  return refilled <= terms_.deadline ? std::max(now, refilled) : now;
 }
 
 void Waiter::pause(Time now) noexcept {
   --queue_->in_flight;
   queue_->in_flight_limit = 1;
   stage_ = Stage::sleeping;
-  earliest_ = horizon() == Span{0} ? pause_end(now) : queue_->last_grant;
-  until_ = std::min(pause_end(now), terms_.deadline);
+  earliest_ = until_ = pause_end(now);
 }
 
 void Waiter::on_time() noexcept {
@@ -143,9 +149,7 @@ void Waiter::on_time() noexcept {
   {
     const std::lock_guard lock(terms_.queues->mutex_);
     const Time now = terms_.clock.now();
-    if (stage_ == Stage::reserved && now >= until_) {
-      actions = end({});
-    } else if (stage_ == Stage::sleeping && now >= until_) {
+    if (stage_ == Stage::sleeping && now >= until_) {
       stage_ = Stage::queued;
       resumes_ = true;
       until_ = Time::max();
@@ -163,11 +167,7 @@ void Waiter::cancel() noexcept {
   {
     const std::lock_guard lock(terms_.queues->mutex_);
     cancelled_ = true;
-    if (stage_ == Stage::queued || stage_ == Stage::sleeping) {
-      actions = end(Errc::cancelled);
-    } else if (stage_ == Stage::reserved) {
-      actions = begin_refund();
-    }
+    if (stage_ == Stage::queued || stage_ == Stage::sleeping) actions = end(Errc::cancelled);
   }
   run(actions);
 }
@@ -178,7 +178,6 @@ Time Waiter::timer() const {
     case Stage::queued:
       return is_about_to_ask() ? Time::max() : terms_.deadline;
     case Stage::sleeping:
-    case Stage::reserved:
       return until_;
     case Stage::asking:
     case Stage::entering:
@@ -204,17 +203,15 @@ void Waiter::send() noexcept {
   Next next;
   std::optional<Step> step;
   bool listen = false;
-  Span max_wait;
   {
     const std::lock_guard lock(terms_.queues->mutex_);
     next = next_request(step, listen);
-    max_wait = asked_wait_;
   }
   timer_changed();
   if (listen) terms_.ticket->listen(terms_.queues, terms_.key);
   if (next == Next::nothing) return;
   if (next == Next::ask) {
-    ask(max_wait, step ? &*step : nullptr, Completion(&Waiter::answered, this));
+    ask(step ? &*step : nullptr, Completion(&Waiter::answered, this));
   } else {
     terms_.ticket->store().execute(*step, Completion(&Waiter::entered, this));
   }
@@ -243,7 +240,6 @@ Waiter::Next Waiter::next_request(std::optional<Step>& step, bool& listen) noexc
     pause(now);
     return Next::nothing;
   }
-  asked_wait_ = std::clamp(terms_.deadline - now, Span{0}, horizon());
   answer_by_ = answer_by(now);
   ++requests_;
   sent_ = now;
@@ -265,12 +261,14 @@ bool Waiter::is_overdue(Time now) const noexcept {
          handed_over_.load() == requests_;
 }
 
-/// The wait ends without an answer. Entering the wait line charges nothing.
+/// The wait ends without an answer. Entering the wait line charges nothing: the last refusal holds.
 Waiter::PendingActions Waiter::give_up() noexcept {
   --queue_->in_flight;
   const Errc harmless = cancelled_ ? Errc::cancelled : Errc::timed_out;
-  const Errc error = stage_ == Stage::asking ? Errc::unknown : harmless;
-  const PendingActions actions = end(error);
+  const bool is_asking = stage_ == Stage::asking;
+  const bool is_refused = !is_asking && !cancelled_ && refusal_.at != Time{};
+  const PendingActions actions = is_refused ? end_refused(earliest_ - terms_.clock.now())
+                                            : end(is_asking ? Errc::unknown : harmless);
   stage_ = Stage::overdue;
   return actions;
 }
@@ -304,16 +302,13 @@ void Waiter::answered(void* self, const Outcome& outcome) noexcept {
   waiter.run(actions);
 }
 
-/// After a grant more requests may be in flight; where nothing can be reserved, no more than what
-/// remains.
+/// After a grant more requests may be in flight, but no more than what remains.
 void Waiter::note_grant(const Decision& decision) noexcept {
-  std::size_t remaining = WaitQueue::max_in_flight;
-  if (horizon() == Span{0}) {
-    remaining = static_cast<std::size_t>(std::clamp<Word>(decision.remaining, 1, word_limit));
-  }
+  const auto remaining =
+      static_cast<std::size_t>(std::clamp<Word>(decision.remaining, 1, word_limit));
   queue_->in_flight_limit =
       std::min({2 * queue_->in_flight_limit, WaitQueue::max_in_flight, remaining});
-  queue_->last_grant = terms_.clock.now() + decision.retry_after;
+  queue_->last_grant = terms_.clock.now();
   queue_->left = left();
 }
 
@@ -325,14 +320,8 @@ Waiter::PendingActions Waiter::take_answer(std::error_code error,
   }
   if (!decision.allowed) return cancelled_ ? end(Errc::cancelled) : refuse(decision);
   note_grant(decision);
-  const Word wake = terms_.ticket ? pass_ticket_on(decision) : 0;
-  if (cancelled_) return begin_refund(wake);
-  if (decision.retry_after <= Span{0}) return end({}, wake);
-  // Counted from now, which is after the store's instant: never before the grant's time.
-  until_ = terms_.clock.now() + decision.retry_after;
-  stage_ = Stage::reserved;
-  queue_->reserved.insert(queue_->waiters.extract(place_));
-  return {.timer = true};
+  const Word wake = terms_.ticket ? pass_ticket_on() : 0;
+  return cancelled_ ? begin_refund(wake) : end({}, wake);
 }
 
 /// After a refusal: asks again later, or ends.
@@ -345,22 +334,16 @@ Waiter::PendingActions Waiter::refuse(const Decision& decision) noexcept {
     return refuse_with_ticket(hint, now);
   }
   const Span left = terms_.deadline - now;
-  // The rule has looked `max_wait` ahead, and its hint counts from there. A decision without the
-  // store has not looked ahead.
-  const Span looked = is_degraded(decision.source) ? Span{0} : asked_wait_;
-  if (left <= Span{0} || (!may_be_freed_early() && hint + looked > left)) {
-    return end_refused(hint + looked);
-  }
+  if (left <= Span{0} || (!may_be_freed_early() && hint > left)) return end_refused(hint);
   queue_->in_flight_limit = 1;
   if (moves_after_refusal(now + degraded_sleep(hint))) return move_away();
-  const bool released_meanwhile = terms_.freed_early && queue_->releases != releases_;
-  if (!is_first() || released_meanwhile) {
+  if (!is_first() || queue_->releases != releases_) {  // ... perhaps after the store's refusal
     stage_ = Stage::queued;
     return {.timer = true};
   }
   stage_ = Stage::sleeping;
-  earliest_ = now + hint + looked;
-  until_ = now + sleep_after(hint + looked - std::min(looked, refill_margin()));
+  earliest_ = now + hint;
+  until_ = now + sleep_after(hint);
   if (terms_.freed_early) until_ = std::min(until_, terms_.deadline);
   return {.timer = true};
 }
@@ -396,7 +379,6 @@ Waiter::PendingActions Waiter::move_away() noexcept {
 }
 
 Waiter::PendingActions Waiter::begin_refund(Word wake) noexcept {
-  if (queue_ != nullptr) queue_->last_grant = Time{};  // it has reserved less than it had
   const Word leave = leave_queue();
   stage_ = Stage::refunding;
   self_ = shared_from_this();
@@ -407,7 +389,7 @@ Waiter::PendingActions Waiter::begin_refund(Word wake) noexcept {
 /// more; else 0.
 Word Waiter::leave_queue() noexcept {
   if (queue_ == nullptr) return 0;
-  (stage_ == Stage::reserved ? queue_->reserved : queue_->waiters).erase(place_);
+  if (queue_->waiters.erase(place_) != 0) queue_->units -= own_units();
   const bool is_last = terms_.ticket && queue_->waiters.empty();
   queue_ = nullptr;
   return is_last && std::exchange(terms_.ticket->is_entered, false) ? terms_.ticket->stored_arrival
@@ -423,7 +405,7 @@ void Waiter::refunded(void* self, const Outcome&) noexcept {
     alive = std::move(waiter.self_);
     actions = waiter.end(waiter.cancelled_ ? Errc::cancelled : Errc::too_many_waiters);
   }
-  waiter.terms_.queues->refunded(waiter.terms_.key);
+  waiter.terms_.queues->wake_first(waiter.terms_.key);
   waiter.run(actions);
 }
 

@@ -34,22 +34,28 @@ Outcome Waiter::without_turn(const Outcome& outcome) const noexcept {
   return own;
 }
 
-/// Whether it may ask while others of this process do: if no other process waits. Otherwise each
-/// grant of one would refuse the others.
+/// Whether it may ask while others of this process do: if no other process waits, or the limiter
+/// has enough for those ahead and these. Otherwise each grant of one would refuse the others.
 bool Waiter::may_ask_too() const noexcept {
   const QueueTicket* const ticket = terms_.ticket.get();
   const Time now = terms_.clock.now();
   if (ticket == nullptr) return now >= pause_end(now);
-  return ticket->first_other == 0 && now >= ticket->quiet_until;
+  if (ticket->first_other == 0) return now >= ticket->quiet_until;
+  const Word others = ticket->enough - ticket->granted - ticket->units_ahead;
+  return now >= ticket->enough_at &&
+         others >= static_cast<Word>(queue_->in_flight) * units_in_line();
 }
 
 /// `step` is the wait line's step: alone for Next::enter, beside the limiter's for Next::ask.
 Waiter::Next Waiter::next_with_ticket(Time now, std::optional<Step>& step, bool& listen) noexcept {
   QueueTicket& ticket = *terms_.ticket;
+  const Time paused = pause_end(now);
+  earliest_ = std::max(earliest_, paused);
+  ask_at_ = std::max(ask_at_, paused);
   const bool is_due = now >= ask_at_ || (ticket.is_woken && terms_.freed_early);
-  const bool may_ask = ticket.is_woken || now >= ticket.quiet_until;
-  if (now >= terms_.deadline || (is_due && may_ask && !holds_ticket_of_another())) {
-    step = turn_step();
+  const bool may_ask = ticket.is_woken || now >= std::min(ticket.quiet_until, ticket.enough_at);
+  if (now >= terms_.deadline || (is_due && may_ask && !must_enter())) {
+    step = turn_step(now);
     return Next::ask;
   }
   if (renew_ticket_at(now) > now) return Next::nothing;
@@ -58,16 +64,59 @@ Waiter::Next Waiter::next_with_ticket(Time now, std::optional<Step>& step, bool&
   return Next::enter;
 }
 
-Step Waiter::turn_step() noexcept {
+Step Waiter::turn_step(Time now) noexcept {
   QueueTicket& ticket = *terms_.ticket;
-  asks_unwoken_ = ticket.is_behind && !ticket.is_woken;
-  asks_woken_ = ticket.is_behind && ticket.is_woken;
+  const bool is_enough = ticket.is_behind() && now >= ticket.enough_at;
+  asks_early_ = is_enough && !ticket.is_woken && now < ticket.quiet_until;
+  asks_unwoken_ = (ticket.is_behind() || ticket.found_first) && !ticket.is_woken && !asks_early_;
+  ticket.found_first = false;
+  asks_woken_ = ticket.is_behind() && ticket.is_woken;
   ticket.is_woken = false;
   const Waiter* const next = successor();
   next_rank_ = next != nullptr ? next->place_.rank : 0;
   next_arrival_ = next != nullptr ? arrival_of(*next) : 0;
   ticket_life_ = ticket.ttl();
-  return ticket.turn_step(arrival_of(*this), next_arrival_);
+  return ticket.turn_step({arrival_of(*this), units_in_line()},
+                          {next_arrival_, next != nullptr ? next->units_in_line() : 1},
+                          is_enough ? ticket.enough : 0);
+}
+
+/// One that takes none has a place as well.
+Word Waiter::units_in_line() const noexcept { return std::max<Word>(terms_.units, 1); }
+
+/// A turn passes on by an answer, a wake-up and a request. True if the limit, which has left this,
+/// would not grant all it can in that way.
+bool Waiter::turns_are_too_slow(const Decision& left) const noexcept {
+  const Span turn = 2 * terms_.ticket->round_trip;
+  const Span unit = time_for(terms_.units, 1);
+  if (unit > Span{0}) return turn > unit;
+  return left.remaining > 0 && turn > left.reset_after / left.remaining;
+}
+
+/// After a grant to another of this process: when the limiter has units for this waiter.
+/// Time::max(): not known.
+Time Waiter::own_units_at() const noexcept {
+  if (queue_->left.remaining >= terms_.units) return queue_->last_grant;
+  const Span refill = refill_time(queue_->left);
+  return refill == Span{0} ? Time::max() : queue_->last_grant + refill;
+}
+
+/// Where turns are too slow, the waiter asks without its turn once the limiter has units for it and
+/// all ahead; at `own` it has them for the waiter, and `beyond` for others. After each refusal of
+/// such a request the next one waits twice as long: older callers of another process may come
+/// between.
+void Waiter::expect_enough(const Decision& left, Time own, Word beyond, Time now) noexcept {
+  QueueTicket& ticket = *terms_.ticket;
+  ticket.enough = std::min(ticket.granted + std::max(ticket.units_ahead, beyond), word_limit);
+  ticket.enough_at = Time::max();
+  if (terms_.steps > 1 || own == Time::max() || !turns_are_too_slow(left)) return;
+  const Word missing = ticket.units_ahead - beyond;
+  const Span further = missing > 0 ? time_for(terms_.units, missing) : Span{0};
+  if (missing > 0 && further == Span{0}) return;  // not known
+  const Span wait = std::max(Span{0}, own + further - now);
+  const Span once = std::max(std::min(wait, recheck()), shortest_poll);
+  const Span pause = std::min(once * (1 << std::min(ticket.in_vain, 16U)), recheck());
+  ticket.enough_at = now + (ticket.in_vain == 0 ? wait : std::max(wait, pause));
 }
 
 Step Waiter::enter_step(Time now) noexcept {
@@ -76,42 +125,59 @@ Step Waiter::enter_step(Time now) noexcept {
   // No process can be granted before the limiter's hint, so a ticket delays nobody until then.
   const Span hint = terms_.freed_early ? Span{0} : std::max(now, ask_at_) - now;
   ticket_life_ = ticket.ttl() + std::min(hint, QueueTicket::longest_hint);
+  moves_back_ = ticket.is_entered && ticket.rank < place_.rank;
   ticket.stored_arrival = arrival_of(*this);
-  return ticket.enter_step(ticket.stored_arrival, ticket_life_);
+  return ticket.enter_step({ticket.stored_arrival, units_in_line()}, ticket_life_);
 }
 
 /// The ticket in the store still has the arrival of a waiter that has gone, which is ahead of other
 /// processes. Two processes in that state would refuse each other for ever.
 bool Waiter::holds_ticket_of_another() const noexcept {
   const QueueTicket& ticket = *terms_.ticket;
-  return ticket.is_behind && ticket.is_entered && ticket.stored_arrival != arrival_of(*this);
+  return ticket.first_other != 0 && ticket.is_entered && ticket.rank != place_.rank;
+}
+
+/// It joins the others before it asks.
+bool Waiter::must_enter() const noexcept {
+  const QueueTicket& ticket = *terms_.ticket;
+  return is_first() && (holds_ticket_of_another() || (ticket.was_contended && !ticket.is_entered));
 }
 
 /// When the ticket must be entered or renewed.
 Time Waiter::renew_ticket_at(Time now) const noexcept {
   const QueueTicket& ticket = *terms_.ticket;
-  if (!ticket.is_entered || ticket.rank != place_.rank || holds_ticket_of_another())
-    return Time::min();
+  if (!ticket.is_entered || ticket.rank != place_.rank) return Time::min();
   const Span half = ticket.ttl() / 2;
   const Time ask = terms_.freed_early ? now : std::max(now, ask_at_);
   if (ticket.alive_until < ask + half && ask > now) {  // it would expire before the hint
     return ticket.alive_until - QueueTicket::longest_hint / 2 - half;
   }
-  return std::max(ask, ticket.alive_until - half);
+  const Time expires = std::max(ask, ticket.alive_until - half);
+  if (!ticket.is_behind() || !wake_ups_arrive()) return expires;
+  return std::min(expires, std::max(ask, ticket.renewed_at + recheck()));
 }
 
-Span Waiter::first_poll() const noexcept {
-  const Span recheck = terms_.queues->options_.recheck;
-  const QueueTicket& ticket = *terms_.ticket;
-  const bool wake_ups_arrive = ticket.receives_wake_ups && !ticket.loses_wake_ups;
-  return wake_ups_arrive ? recheck : std::min(shortest_poll, recheck);
+Span Waiter::recheck() const noexcept { return terms_.queues->options_.recheck; }
+
+bool Waiter::wake_ups_arrive() const noexcept {
+  return terms_.ticket->receives_wake_ups && !terms_.ticket->loses_wake_ups;
+}
+
+/// Until when a process that is behind others asks for no turn. Where wake-ups arrive, it is woken,
+/// and the answers to its renewals tell when it is the first.
+Time Waiter::quiet_until(Time from) noexcept {
+  QueueTicket& ticket = *terms_.ticket;
+  if (wake_ups_arrive()) return Time::max();
+  if (ticket.poll == Span{0}) ticket.poll = std::min(shortest_poll, recheck());
+  return from + ticket.poll;
 }
 
 void Waiter::sleep_with_ticket(Time now) noexcept {
   const QueueTicket& ticket = *terms_.ticket;
   --queue_->in_flight;
   stage_ = Stage::sleeping;
-  const Time ask = ticket.is_woken ? ask_at_ : std::max(ask_at_, ticket.quiet_until);
+  const Time turn = std::min(ticket.quiet_until, ticket.enough_at);
+  const Time ask = ticket.is_woken ? ask_at_ : std::max(ask_at_, turn);
   until_ = std::min({ask, renew_ticket_at(now), terms_.deadline});
 }
 
@@ -122,7 +188,7 @@ Word Waiter::arrival_of(const Waiter& waiter) const noexcept {
 }
 
 /// The next waiter of this process, or null.
-const Waiter* Waiter::successor() noexcept {
+Waiter* Waiter::successor() noexcept {
   if (!terms_.queues->store_clock_lead_) return nullptr;
   const auto next = std::next(queue_->waiters.find(place_));
   return next == queue_->waiters.end() ? nullptr : next->second.get();
@@ -142,32 +208,43 @@ void Waiter::note_turn(const Outcome& outcome) noexcept {
   QueueTicket& ticket = *terms_.ticket;
   const auto own = outcome.steps.first(terms_.steps);
   const Decision& turn = outcome.steps.back();
+  ticket.round_trip = terms_.clock.now() - sent_;
   if (!is_degraded(outcome.decision.source)) note_store_clock(turn.at);
   ticket.first_other = turn_output(outcome)[1];
   limiter_grants_ =
       std::all_of(own.begin(), own.end(), [](const Decision& d) { return d.allowed; });
   ahead_expire_in_ = turn.allowed ? Span{0} : turn.retry_after;
-  ticket.is_behind = outcome.decision.allowed ? turn_output(outcome)[0] > 0 : !turn.allowed;
+  if (outcome.decision.allowed || !turn.allowed) {
+    ticket.units_ahead = turn_output(outcome)[0];
+    ticket.granted = turn_output(outcome)[2];
+  } else if (!asks_early_) {  // the answer is of the next waiter's place
+    ticket.units_ahead = 0;
+  }
+  if (!ticket.is_behind()) ticket.quiet_until = Time::min();
 }
 
 /// After a grant the ticket is the next waiter's. Returns the process to wake, or 0.
-Word Waiter::pass_ticket_on(const Decision& decision) noexcept {
+Word Waiter::pass_ticket_on() noexcept {
   QueueTicket& ticket = *terms_.ticket;
   const Time now = terms_.clock.now();
   ticket.is_entered = next_arrival_ != 0;
   ticket.rank = next_rank_;
   ticket.stored_arrival = next_arrival_;
   ticket.alive_until = sent_ + ticket_life_;
+  ticket.renewed_at = sent_;
   if (asks_unwoken_) ticket.loses_wake_ups = true;
   if (asks_woken_) ticket.loses_wake_ups = false;
   ticket.poll = Span{0};
   ticket.quiet_until = Time::min();
-  if (terms_.freed_early && decision.remaining == 0) {  // the next release wakes the first process
-    ticket.quiet_until = now + terms_.queues->options_.recheck;
-  } else if (ticket.is_behind) {
-    ticket.quiet_until = now + first_poll();
+  if (ticket.is_behind()) ticket.quiet_until = quiet_until(now);
+  ticket.in_vain = 0;
+  if (Waiter* const next = successor()) {
+    const Word beyond = std::max<Word>(0, queue_->left.remaining - next->terms_.units);
+    next->expect_enough(queue_->left, next->own_units_at(), beyond, now);
   }
-  return ticket.is_behind && decision.remaining > 0 ? ticket.first_other : 0;
+  ticket.was_contended = false;
+  if (next_arrival_ == 0 && ticket.first_other != 0) terms_.queues->note_contended(terms_.key, now);
+  return ticket.is_behind() ? ticket.first_other : 0;
 }
 
 /// After a refusal: asks again later, or ends.
@@ -182,21 +259,24 @@ Waiter::PendingActions Waiter::refuse_with_ticket(Span hint, Time now) noexcept 
   stage_ = Stage::queued;
   if (!is_first()) return {.timer = true};
   resumes_ = true;
+  earliest_ = now + hint;
   ask_at_ = now + sleep_after(hint);
   ticket.quiet_until = Time::min();
-  if (terms_.freed_early && queue_->releases != releases_) {  // perhaps after the store's refusal
-    ask_at_ = now;
+  if (queue_->releases != releases_) {  // perhaps after the store's refusal
+    ask_at_ = earliest_ = now;
     ticket.is_woken = true;
     return {.timer = true};
   }
-  if (!ticket.is_behind) return {};
-  if (ticket.poll == Span{0}) ticket.poll = first_poll();
-  ticket.quiet_until = std::max(ask_at_, std::min(ask_at_ + ticket.poll, now + ahead_expire_in_));
+  if (!ticket.is_behind()) return {};
+  if (asks_early_) ++ticket.in_vain;
+  expect_enough(refusal_, limiter_grants_ ? now : ask_at_, limiter_grants_ ? refusal_.remaining : 0,
+                now);
+  ticket.quiet_until = std::max(ask_at_, std::min(quiet_until(ask_at_), now + ahead_expire_in_));
   if (!limiter_grants_) return {};
-  ticket.poll = std::min(2 * ticket.poll, terms_.queues->options_.recheck);
+  ticket.poll = std::min(2 * ticket.poll, recheck());
   // The first process could be granted, and does not seem to know. A process that was woken itself
   // wakes nobody: two could wake each other for ever.
-  return {.wake = asks_woken_ ? 0 : ticket.first_other};
+  return {.wake = asks_woken_ || asks_early_ ? 0 : ticket.first_other};
 }
 
 /// Keeps what the answer to an enter step says. Returns the process to wake, or 0.
@@ -206,20 +286,33 @@ Word Waiter::note_entered(const Outcome& outcome) noexcept {
       true;  // after an error too: it is sent again when the ticket is to be renewed
   ticket.rank = place_.rank;
   ticket.alive_until = sent_ + ticket_life_;
+  ticket.renewed_at = sent_;
   ticket.receives_wake_ups = ticket.is_listening();
-  if (outcome.error) return 0;
-  const bool was_behind = ticket.is_behind;
-  const auto output = turn_output(outcome);
-  if (!is_degraded(outcome.decision.source)) note_store_clock(outcome.decision.at);
-  ticket.first_other = output[1];
-  ticket.is_behind = output[0] > 0;
-  if (!ticket.is_behind) {
+  if (outcome
+          .error) {  // nobody wakes it while the store is away, and its limiter may have a policy
     ticket.quiet_until = Time::min();
     return 0;
   }
-  if (was_behind) return 0;
-  ticket.quiet_until = std::max(ticket.quiet_until, ask_at_ + first_poll());
-  return ticket.first_other;
+  const bool was_behind = ticket.is_behind();
+  const auto output = turn_output(outcome);
+  ticket.round_trip = terms_.clock.now() - sent_;
+  if (!is_degraded(outcome.decision.source)) note_store_clock(outcome.decision.at);
+  ticket.first_other = output[1];
+  ticket.units_ahead = output[0];
+  ticket.granted = output[2];
+  if (!ticket.is_behind()) {
+    ticket.found_first = was_behind && wake_ups_arrive() && !ticket.is_woken;
+    ticket.quiet_until = Time::min();
+    return 0;
+  }
+  if (!was_behind || wake_ups_arrive()) {
+    ticket.quiet_until = std::max(ticket.quiet_until, quiet_until(ask_at_));
+  }
+  if (!was_behind) {
+    const Time now = terms_.clock.now();
+    expect_enough(refusal_, ask_at_ < now ? Time::max() : ask_at_, 0, now);
+  }
+  return moves_back_ ? ticket.first_other : 0;
 }
 
 /// Of a ticket that stands in the wait line late: those who wait here enter it again by themselves.

@@ -271,6 +271,10 @@ TEST_CASE(
   clock.advance(1s);
   CHECK(ended == before);
   context.restart();
+  for (int i = before; i < waits; ++i) {
+    context.poll();
+    clock.advance(1ms);
+  }
   context.run();
   CHECK(ended == waits);
   for (const auto& times : ends) CHECK(times == 1);

@@ -77,6 +77,8 @@ TEST_CASE("a call asks at the hint, and behind a grant of a bucket when its unit
   Bench bench;
   const TokenBucket bucket(bench.store, "b", Quota::per_second(1).burst(4));
   const FixedWindow window(bench.store, "w", 5, Calendar::every(1min));
+  bucket.set_wait_queue({.across_processes = false});
+  window.set_wait_queue({.across_processes = false});
   (void)window.try_acquire("a", 5);
   const std::uint64_t before = bench.operations();
   bench.wait(1, {{bucket, "a", 4}, {window, "a"}});
@@ -151,21 +153,21 @@ TEST_CASE("calls of one limit and of several stand in one queue", "[claims]") {
   CHECK(bench.granted == std::vector{0, 1, 2, 3, 4});
 }
 
-TEST_CASE("processes that set across_processes are served in one order", "[claims]") {
+TEST_CASE("the calls of several processes are served in one order", "[claims]") {
   Bench bench;
   struct Process {
     Process(Store& store, std::int64_t client)
         : window(store, "w", 2, Calendar::every(1min)),
           bucket(store, "b", Quota::per_second(1).burst(1)) {
-      window.set_wait_queue({.across_processes = true, .client = client});
-      bucket.set_wait_queue({.across_processes = true, .client = client});
+      window.set_wait_queue({.client = client});
+      bucket.set_wait_queue({.client = client});
     }
     FixedWindow window;
     TokenBucket bucket;
   };
   std::array<Process, 3> processes{Process(bench.store, 1), Process(bench.store, 2),
                                    Process(bench.store, 3)};
-  Random random("processes that set across_processes are served in one order");
+  Random random("the calls of several processes are served in one order");
   CAPTURE(random.repeat());
   std::vector<int> order;
   for (int i = 0; i < 24; ++i) {

@@ -27,6 +27,7 @@ class Noting final : public StoreWrapper {
     StoreWrapper::execute(plan, std::move(done));
   }
   [[nodiscard]] bool stamps_by_clock() const noexcept override { return stamps; }
+  [[nodiscard]] bool keeps_order() const noexcept override { return orders && !stamps; }
   void bind(const Key&, Binding&) noexcept override { asked.emplace_back("bind"); }
   void notify(const Key& key) noexcept override {
     asked.emplace_back("notify " + std::string(key.tag()));
@@ -45,6 +46,7 @@ class Noting final : public StoreWrapper {
 
   std::vector<std::string> asked;
   bool stamps = true;
+  bool orders = true;
   bool blocks = true;
 };
 
@@ -66,8 +68,12 @@ TEST_CASE("a wrapper passes on what it does not override", "[store_wrapper]") {
   StoreWrapper store(static_cast<Store&>(inner));
   CHECK(&store.clock() == &clock);
   CHECK(store.stamps_by_clock());
+  CHECK_FALSE(store.keeps_order());
   inner.stamps = false;
   CHECK_FALSE(store.stamps_by_clock());
+  CHECK(store.keeps_order());
+  inner.orders = false;
+  CHECK_FALSE(store.keeps_order());
   CHECK(store.may_block());
   inner.blocks = false;
   CHECK_FALSE(store.may_block());

@@ -17,14 +17,18 @@ constexpr Span ttl = 3s;
 
 Word at(Span arrival) { return start + arrival.count(); }
 
-Ask enter(Word client, Span arrival, Span life = ttl) {
-  return {&wait_line_enter, {word_limit, client, at(arrival), life.count()}};
+Ask enter(Word client, Span arrival, Span life = ttl, Word units = 1) {
+  return {&wait_line_enter, {word_limit, client, at(arrival), life.count(), units}};
 }
 Ask turn(Word client, Span arrival) {
-  return {&wait_line_turn, {word_limit, client, at(arrival), ttl.count(), 0}};
+  return {&wait_line_turn, {word_limit, client, at(arrival), ttl.count(), 1, 0, 1, 0}};
 }
 Ask turn(Word client, Span arrival, Span next) {
-  return {&wait_line_turn, {word_limit, client, at(arrival), ttl.count(), at(next)}};
+  return {&wait_line_turn, {word_limit, client, at(arrival), ttl.count(), 1, at(next), 1, 0}};
+}
+/// The limit has units for those ahead up to this count.
+Ask turn_with(Word enough, Word client, Span arrival, Word units = 1) {
+  return {&wait_line_turn, {word_limit, client, at(arrival), ttl.count(), units, 0, 1, enough}};
 }
 Ask leave(Word client) { return {&wait_line_leave, {word_limit, client, 0}}; }
 Ask leave(Word client, Span arrival) {
@@ -51,75 +55,101 @@ TEST_CASE("who finds nobody in line has its turn and leaves no trace", "[core][w
 
 TEST_CASE("who came first has its turn first", "[core][wait_line]") {
   check_moments(LongKernel(start),
-                {{1s, enter(7, 1s), fine(3s), {0, 0}},
-                 {2s, enter(5, 2s), fine(3s), {1, 7}},
-                 {2s, turn(5, 2s), not_yet(2s, 2s), {1, 7}},
-                 {2s, turn(9, 3s), not_yet(3s, 3s), {2, 7}},
-                 {2s, turn(9, 500ms), fine(3s), {2, 7}},  // it came earlier than all
-                 {2s, turn(7, 1s), fine(3s), {1, 5}},
-                 {2s, turn(7, 2500ms), not_yet(3s, 3s), {1, 5}},
-                 {2s, turn(5, 2s), fine(0s), {0, 0}},
-                 {2s, peek, fine(0s), {0, 0}}});
+                {{1s, enter(7, 1s), fine(3s), {0, 0, 0}},
+                 {2s, enter(5, 2s), fine(3s), {1, 7, 0}},
+                 {2s, turn(5, 2s), not_yet(2s, 2s), {1, 7, 0}},
+                 {2s, turn(9, 3s), not_yet(3s, 3s), {2, 7, 0}},
+                 {2s, turn(9, 500ms), fine(3s), {2, 7, 1}},  // it came earlier than all
+                 {2s, turn(7, 1s), fine(3s), {1, 5, 2}},
+                 {2s, turn(7, 2500ms), not_yet(3s, 3s), {1, 5, 2}},
+                 {2s, turn(5, 2s), fine(0s), {0, 0, 3}},
+                 {2s, peek, fine(0s), {0, 0, 0}}});
 }
 
 TEST_CASE("of two that came at the same instant the smaller id is first", "[core][wait_line]") {
-  check_moments(LongKernel(start), {{0s, enter(7, 0s), fine(3s), {0, 0}},
-                                    {0s, enter(5, 0s), fine(3s), {0, 7}},
-                                    {0s, turn(7, 0s), not_yet(3s, 3s), {1, 5}},
-                                    {0s, turn(5, 0s), fine(3s), {1, 7}},
-                                    {0s, turn(7, 0s), fine(0s), {0, 0}}});
+  check_moments(LongKernel(start), {{0s, enter(7, 0s), fine(3s), {0, 0, 0}},
+                                    {0s, enter(5, 0s), fine(3s), {0, 7, 0}},
+                                    {0s, turn(7, 0s), not_yet(3s, 3s), {1, 5, 0}},
+                                    {0s, turn(5, 0s), fine(3s), {1, 7, 1}},
+                                    {0s, turn(7, 0s), fine(0s), {0, 0, 2}}});
 }
 
 TEST_CASE("a process's place goes to its next caller", "[core][wait_line]") {
   check_moments(LongKernel(start),
-                {{0s, enter(1, 0s), fine(3s), {0, 0}},
-                 {1s, enter(2, 1s), fine(3s), {1, 1}},
-                 {2s, turn(1, 0s, 500ms), fine(3s), {0, 2}},      // still before the other
-                 {2s, turn(1, 500ms, 1500ms), fine(3s), {1, 2}},  // now behind it
-                 {2s, turn(1, 1500ms), not_yet(2s, 2s), {1, 2}},
-                 {2s, turn(2, 1s), fine(3s), {1, 1}},
-                 {2s, turn(1, 1500ms), fine(0s), {0, 0}}});
+                {{0s, enter(1, 0s), fine(3s), {0, 0, 0}},
+                 {1s, enter(2, 1s), fine(3s), {1, 1, 0}},
+                 {2s, turn(1, 0s, 500ms), fine(3s), {0, 2, 1}},      // still before the other
+                 {2s, turn(1, 500ms, 1500ms), fine(3s), {1, 2, 2}},  // now behind it
+                 {2s, turn(1, 1500ms), not_yet(2s, 2s), {1, 2, 2}},
+                 {2s, turn(2, 1s), fine(3s), {1, 1, 3}},
+                 {2s, turn(1, 1500ms), fine(0s), {0, 0, 4}}});
+}
+
+TEST_CASE("who knows that the limit has units for all ahead need not wait for them",
+          "[core][wait_line]") {
+  check_moments(
+      LongKernel(start),
+      {{0s, enter(1, 0s, ttl, 3), fine(3s), {0, 0, 0}},
+       {0s, enter(2, 1s, ttl, 2), fine(3s), {3, 1, 0}},
+       {0s, enter(3, 2s), fine(3s), {5, 1, 0}},
+       {0s, turn_with(4, 3, 2s), not_yet(3s, 3s), {5, 1, 0}},
+       {0s, turn_with(5, 3, 2s, 4), fine(3s), {5, 1, 4}},
+       {0s, turn_with(6, 2, 1s), not_yet(3s, 3s), {3, 1, 4}},  // as many, but granted since
+       {0s, turn_with(7, 2, 1s), fine(3s), {3, 1, 5}},
+       {0s, turn_with(7, 9, 3s), not_yet(3s, 3s), {3, 1, 5}},
+       {0s, turn_with(8, 9, 3s), fine(3s), {3, 1, 6}},  // without a place, and counted
+       {0s, turn(1, 0s), fine(0s), {0, 0, 7}}});
+}
+
+TEST_CASE("the count of what was granted begins again", "[core][wait_line]") {
+  LongKernel kernel(start);
+  kernel.ask(0s, enter(1, 0s));
+  kernel.state[1] = word_limit - 1;
+  kernel.ask(0s, turn_with(0, 2, -1s));
+  CHECK(kernel.output == Output{1, 1, word_limit});
+  kernel.ask(0s, turn_with(0, 2, -1s));
+  CHECK(kernel.output == Output{1, 1, 0});
 }
 
 TEST_CASE("a process that died is passed over when its life ends, and not before",
           "[core][wait_line]") {
-  check_moments(LongKernel(start), {{0s, enter(1, 0s), fine(3s), {0, 0}},
-                                    {1s, enter(2, 1s, 10s), fine(10s), {1, 1}},
-                                    {3s - 1us, turn(2, 1s), not_yet(1us, 1us), {1, 1}},
-                                    {3s, turn(2, 1s, 2s), fine(3s), {0, 0}},
-                                    {5s, peek, fine(1s), {1, 2}},
-                                    {6s, peek, fine(0s), {0, 0}}});
+  check_moments(LongKernel(start), {{0s, enter(1, 0s), fine(3s), {0, 0, 0}},
+                                    {1s, enter(2, 1s, 10s), fine(10s), {1, 1, 0}},
+                                    {3s - 1us, turn(2, 1s), not_yet(1us, 1us), {1, 1, 0}},
+                                    {3s, turn(2, 1s, 2s), fine(3s), {0, 0, 1}},
+                                    {5s, peek, fine(1s), {1, 2, 1}},
+                                    {6s, peek, fine(0s), {0, 0, 0}}});
 }
 
 TEST_CASE("who was taken for dead comes back to where it stood", "[core][wait_line]") {
-  check_moments(LongKernel(start), {{0s, enter(1, 0s, 1s), fine(1s), {0, 0}},
-                                    {0s, enter(2, 1s), fine(3s), {1, 1}},
-                                    {1s, peek, fine(2s), {1, 2}},
-                                    {1s, enter(1, 0s), fine(3s), {0, 2}},
-                                    {1s, turn(2, 1s), not_yet(3s, 3s), {1, 1}}});
+  check_moments(LongKernel(start), {{0s, enter(1, 0s, 1s), fine(1s), {0, 0, 0}},
+                                    {0s, enter(2, 1s), fine(3s), {1, 1, 0}},
+                                    {1s, peek, fine(2s), {1, 2, 0}},
+                                    {1s, enter(1, 0s), fine(3s), {0, 2, 0}},
+                                    {1s, turn(2, 1s), not_yet(3s, 3s), {1, 1, 0}}});
 }
 
 TEST_CASE("who leaves makes room, unless it has come again meanwhile", "[core][wait_line]") {
-  check_moments(LongKernel(start), {{0s, enter(1, 0s), fine(3s), {0, 0}},
-                                    {0s, enter(2, 1s), fine(3s), {1, 1}},
-                                    {0s, leave(3), fine(3s), {2, 1}},
-                                    {0s, leave(1, 500ms), fine(3s), {1, 2}},  // another arrival
-                                    {0s, turn(2, 1s), not_yet(3s, 3s), {1, 1}},
-                                    {0s, leave(1, 0s), fine(3s), {1, 2}},
-                                    {0s, turn(2, 1s), fine(0s), {0, 0}}});
+  check_moments(LongKernel(start), {{0s, enter(1, 0s), fine(3s), {0, 0, 0}},
+                                    {0s, enter(2, 1s), fine(3s), {1, 1, 0}},
+                                    {0s, leave(3), fine(3s), {2, 1, 0}},
+                                    {0s, leave(1, 500ms), fine(3s), {1, 2, 0}},  // another arrival
+                                    {0s, turn(2, 1s), not_yet(3s, 3s), {1, 1, 0}},
+                                    {0s, leave(1, 0s), fine(3s), {1, 2, 0}},
+                                    {0s, turn(2, 1s), fine(0s), {0, 0, 1}}});
 }
 
 TEST_CASE("a life left over from before the clock was set back is none", "[core][wait_line]") {
-  check_moments(LongKernel(start), {{0s, enter(1, 0s, Span{Rule::max_ttl}), fine(10min), {0, 0}},
-                                    {-1us, turn(2, 1s), fine(0s), {0, 0}},
-                                    {0us, turn(2, 1s), not_yet(10min, 10min), {1, 1}}});
+  check_moments(LongKernel(start), {{0s, enter(1, 0s, Span{Rule::max_ttl}), fine(10min), {0, 0, 0}},
+                                    {-1us, turn(2, 1s), fine(0s), {0, 0, 0}},
+                                    {0us, turn(2, 1s), not_yet(10min, 10min), {1, 1, 0}}});
 }
 
 TEST_CASE("a clock that swings leaves a process one place", "[core][wait_line]") {
-  check_moments(LongKernel(start), {{0s, enter(1, 0s, 10min), fine(10min), {0, 0}},
-                                    {-1h, enter(1, -1h), fine(3s), {0, 0}},
-                                    {0s, enter(1, 0s), fine(3s), {0, 0}},
-                                    {0s, peek, fine(3s), {1, 1}}});
+  check_moments(LongKernel(start), {{0s, enter(1, 0s, 10min), fine(10min), {0, 0, 0}},
+                                    {-1h, enter(1, -1h), fine(3s), {0, 0, 0}},
+                                    {0s, enter(1, 0s), fine(3s), {0, 0, 0}},
+                                    {0s, peek, fine(3s), {1, 1, 0}}});
 }
 
 TEST_CASE("places are used again, and the state grows with those that live at once",
@@ -128,7 +158,7 @@ TEST_CASE("places are used again, and the state grows with those that live at on
   for (Word client = 1; client <= 100; ++client) {
     kernel.ask(client * 1s, enter(client, client * 1s, 2s));  // two at once
   }
-  CHECK(kernel.state.size() <= 1 + 3 * Rule::place_words);
+  CHECK(kernel.state.size() <= Rule::first_place + 3 * Rule::place_words);
 }
 
 TEST_CASE("when all places are taken, an older process takes that of the youngest",
@@ -138,17 +168,17 @@ TEST_CASE("when all places are taken, an older process takes that of the younges
     kernel.ask(0s, enter(client, client * 1s));
   }
   kernel.ask(0s, enter(999, 900s));
-  CHECK(kernel.output == Output{256, 1});
+  CHECK(kernel.output == Output{256, 1, 0});
   kernel.ask(0s, peek);
-  CHECK(kernel.output == Output{256, 1});
+  CHECK(kernel.output == Output{256, 1, 0});
   kernel.ask(0s, enter(998, 500ms));
-  CHECK(kernel.output == Output{0, 1});
+  CHECK(kernel.output == Output{0, 1, 0});
   kernel.ask(0s, peek);
-  CHECK(kernel.output == Output{256, 998});
+  CHECK(kernel.output == Output{256, 998, 0});
   kernel.ask(0s, turn(256, 256s));  // it has no place now, but its arrival still counts
-  CHECK(kernel.output == Output{256, 998});
+  CHECK(kernel.output == Output{256, 998, 0});
   kernel.ask(0s, turn(255, 255s));
-  CHECK(kernel.output == Output{255, 998});
+  CHECK(kernel.output == Output{255, 998, 0});
 }
 
 TEST_CASE("states that contradict themselves are corrupt", "[core][wait_line]") {
@@ -157,7 +187,7 @@ TEST_CASE("states that contradict themselves are corrupt", "[core][wait_line]") 
   too_many.state = {Rule::max_places + 1, 0};
   CHECK(too_many.ask(0s, peek) == corrupt);
   LongKernel twice(start);
-  twice.state = {2, 7, at(0s), at(1s), 7, at(0s), at(1s)};
+  twice.state = {2, 0, 7, at(0s), at(1s), 1, 7, at(0s), at(1s), 1};
   CHECK(twice.ask(0s, enter(7, 0s)) == corrupt);
   CHECK(twice.ask(0s, turn(8, 0s)).status >= 0);
 }

@@ -157,8 +157,9 @@ class Fleet {
     try {
       grant.emplace(co_await wait_for_one(all[i]->limiter, patience));
     } catch (const boost::system::system_error& error) {
-      // The last request of the wait was still under way at the deadline.
-      if (std::error_code(error.code()) != Errc::unknown) throw;
+      // The first or last request of the wait was still under way at the deadline.
+      const std::error_code code = error.code();
+      if (code != Errc::unknown && code != Errc::timed_out) throw;
     }
     if (!grant || !*grant) {
       ++refused;

@@ -142,8 +142,8 @@ TEST_CASE("a fleet that shares its server's limit is never refused, and keeps it
     CHECK(report.refused == 0);
     waited += report.waited;
   }
-  // A call that waited for its turn is one interval behind the call before it: while calls wait,
-  // the fleet goes at exactly its rate. Counted, because how long it took is the machine's affair.
+  // While calls wait for their turn, the fleet goes at its rate. Counted, because how long it took
+  // is the machine's affair.
   CHECK(waited > processes * calls / 2);
 
   server.interrupt();

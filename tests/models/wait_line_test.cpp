@@ -34,10 +34,12 @@ class WaitLineModel final : public Model {
   struct Member {
     Word arrival;
     Word until;
+    Word units;
   };
   using Rank = std::pair<Word, Word>;  // (arrival, client): the smaller one stands first
 
   [[nodiscard]] Word draw_client() const { return life_.random.between(1, 6); }
+  [[nodiscard]] Word draw_units() const { return life_.random.between(1, 3); }
   [[nodiscard]] Word draw_arrival() const { return life_.tick() - life_.random.between(0, 20); }
   [[nodiscard]] Word draw_ttl() const {
     return life_.random.between(WaitLineRule::min_ttl, 3'000'000);
@@ -59,28 +61,45 @@ class WaitLineModel final : public Model {
     for (const Rank& rank : ranks) until = std::max(until, members_.at(rank.second).until);
     return until - life_.tick();
   }
-  [[nodiscard]] static Word count(const std::vector<Rank>& ranks) {
-    return static_cast<Word>(ranks.size());
+  /// From now until the limit has enough for those who then live.
+  [[nodiscard]] Word until_few(const std::vector<Rank>& ahead, Word enough) const {
+    std::vector<Word> ends;
+    for (const Rank& rank : ahead) ends.push_back(members_.at(rank.second).until);
+    std::ranges::sort(ends);
+    for (const Word end : ends) {
+      std::vector<Rank> live;
+      std::ranges::copy_if(ahead, std::back_inserter(live),
+                           [&](const Rank& rank) { return members_.at(rank.second).until > end; });
+      if (live.empty() || granted_ + units(live) <= enough) return end - life_.tick();
+    }
+    return 0;
+  }
+  [[nodiscard]] Word units(const std::vector<Rank>& ranks) const {
+    Word sum = 0;
+    for (const Rank& rank : ranks) sum += members_.at(rank.second).units;
+    return sum;
   }
 
   void bury() {
     const std::size_t dead = std::erase_if(
         members_, [&](const auto& member) { return member.second.until <= life_.tick(); });
     if (dead > 0) life_.saw("died", dead);
+    if (members_.empty()) granted_ = 0;
   }
 
   /// When all places are taken, an older one takes that of the youngest.
-  void hold(Word client, Word arrival, Word ttl) {
+  void hold(Word client, Word arrival, Word ttl, Word units) {
     const std::vector<Rank> all = others(client);
     if (all.size() == WaitLineRule::max_places) {
       if (Rank{arrival, client} > all.back()) return life_.saw("no place left");
       members_.erase(all.back().second);
       life_.saw("took the place of the youngest");
     }
-    members_[client] = {arrival, life_.tick() + ttl};
+    members_[client] = {arrival, life_.tick() + ttl, units};
   }
 
-  /// Asks, and compares what is answered: how many stand before, and who stands first of `all`.
+  /// Asks, and compares what is answered: how many units stand before, and who stands first of
+  /// `all`.
   void request(const Operation& operation, Arguments arguments, Predicted predicted, Word before,
                const std::vector<Rank>& all) {
     const Word limit = life_.random.one_in(2) ? word_limit : life_.random.between(0, 100);
@@ -95,6 +114,7 @@ class WaitLineModel final : public Model {
     life_.require(d, predicted);
     REQUIRE(output[0] == before);
     REQUIRE(output[1] == (all.empty() ? 0 : all.front().second));
+    REQUIRE(output[2] == granted_);
   }
 
   void come(Word client, Word arrival) {
@@ -102,16 +122,17 @@ class WaitLineModel final : public Model {
     life_.tell("client", client);
     life_.tell("arrival", arrival);
     life_.tell("ttl", ttl);
-    enter(client, arrival, ttl);
+    enter(client, arrival, ttl, draw_units());
   }
-  void enter(Word client, Word arrival, Word ttl) {
+  void enter(Word client, Word arrival, Word ttl, Word its) {
     bury();
     const std::vector<Rank> all = others(client);
-    const Word before = count(others(client, {arrival, client}));
+    const Word before = units(others(client, {arrival, client}));
     Word reset_after = left(all);
-    hold(client, arrival, ttl);
+    hold(client, arrival, ttl, its);
     if (members_.contains(client)) reset_after = std::max(reset_after, ttl);
-    request(wait_line_enter, {0, client, arrival, ttl}, {.reset_after = reset_after}, before, all);
+    request(wait_line_enter, {0, client, arrival, ttl, its}, {.reset_after = reset_after}, before,
+            all);
   }
 
   /// As many come as there are places, and some more.
@@ -119,7 +140,7 @@ class WaitLineModel final : public Model {
     if (!life_.random.one_in(60)) return;
     Word client = 10;
     while (members_.size() < WaitLineRule::max_places) {
-      enter(client++, draw_arrival(), WaitLineRule::max_ttl);
+      enter(client++, draw_arrival(), WaitLineRule::max_ttl, draw_units());
     }
     for (int more = 0; more < 10; ++more) {
       const Word who = life_.random.one_in(2) ? draw_client() : client++;
@@ -141,16 +162,25 @@ class WaitLineModel final : public Model {
     life_.tell("ttl", ttl);
     const std::vector<Rank> all = others(client);
     const std::vector<Rank> ahead = others(client, {arrival, client});
-    Predicted predicted{
-        .allowed = ahead.empty(), .retry_after = left(ahead), .reset_after = left(all)};
-    Word before = count(ahead);
+    const Word enough = life_.random.one_in(2) ? 0 : granted_ + life_.random.between(0, 8);
+    life_.tell("enough", enough);
+    const Word own = draw_units();
+    const Word its = draw_units();  // of the next caller
+    const bool is_early = !ahead.empty() && granted_ + units(ahead) <= enough;
+    if (is_early) life_.saw("enough for all");
+    Predicted predicted{.allowed = ahead.empty() || is_early,
+                        .retry_after = until_few(ahead, enough),
+                        .reset_after = left(all)};
+    Word before = units(ahead);
     if (predicted.allowed) {
-      before = next == 0 ? count(all) : count(others(client, {next, client}));
+      predicted.retry_after = 0;
+      if (is_member || next != 0 || !all.empty()) granted_ += own;
+      before = units(next == 0 ? all : others(client, {next, client}));
       if (next == 0) {
         members_.erase(client);
         life_.saw(is_member ? "gave its place up" : "left no trace");
       } else {
-        hold(client, next, ttl);
+        hold(client, next, ttl, its);
         if (members_.contains(client))
           predicted.reset_after = std::max(*predicted.reset_after, ttl);
         life_.saw("to the next caller");
@@ -158,7 +188,8 @@ class WaitLineModel final : public Model {
     } else {
       life_.saw("not its turn");
     }
-    request(wait_line_turn, {0, client, arrival, ttl, next}, predicted, before, all);
+    request(wait_line_turn, {0, client, arrival, ttl, own, next, its, enough}, predicted, before,
+            all);
   }
 
   /// Only the place that has this arrival; 0: whichever.
@@ -176,17 +207,18 @@ class WaitLineModel final : public Model {
       if (leaves) members_.erase(mine);
     }
     const std::vector<Rank> all = others(client);
-    request(wait_line_leave, {0, client, arrival}, {.reset_after = left(all)}, count(all), all);
+    request(wait_line_leave, {0, client, arrival}, {.reset_after = left(all)}, units(all), all);
   }
 
   void peek() {
     bury();
     const std::vector<Rank> all = others(0);
-    request(wait_line_peek, {0}, {.reset_after = left(all)}, count(all), all);
+    request(wait_line_peek, {0}, {.reset_after = left(all)}, units(all), all);
   }
 
   Life& life_;
   std::map<Word, Member> members_;
+  Word granted_ = 0;
 };
 
 }  // namespace
@@ -195,7 +227,7 @@ TEST_CASE("it is the turn of who came first of those that live, by a list of all
           "[model][wait_line]") {
   live<WaitLineModel>(
       "it is the turn of who came first of those that live, by a list of all who wait",
-      {.outcomes = {"died", "not its turn", "gave its place up", "left no trace",
+      {.outcomes = {"died", "not its turn", "enough for all", "gave its place up", "left no trace",
                     "to the next caller", "left", "had come again", "no place left",
                     "took the place of the youngest"},
        .patient_in = 0});

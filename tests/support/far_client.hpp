@@ -35,6 +35,10 @@ class FarClient final : public StoreWrapper {
     pass(way_back);
     done(kept.view());
   }
+  /// A wake-up would come on a thread that must not block, as execute() does here.
+  std::unique_ptr<Subscription> subscribe(const Key&, std::function<void()>) noexcept override {
+    return nullptr;
+  }
   [[nodiscard]] bool stamps_by_clock() const noexcept override { return false; }
   [[nodiscard]] Clock& clock() noexcept override { return own_ ? *own_ : server_; }
 

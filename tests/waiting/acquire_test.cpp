@@ -255,7 +255,7 @@ TEST_CASE("a clock that is stepped by a day changes what is waited for, not how"
     }
     waiting.join();
     CHECK(grant);
-    CHECK(grant.at() == start + 1s);
+    CHECK(grant.at() == start + std::max<Span>(step, 1s));
     bucket.reset("a");
   };
   wait_through(24h);
@@ -289,7 +289,7 @@ TEST_CASE(
   });
 }
 
-TEST_CASE("a wait for a shared sliding window that is stopped gives its permits back",
+TEST_CASE("a wait for a shared sliding window that is stopped charges nothing",
           "[waiting][shared_sliding_window]") {
   for_each_store([](Store& store, VirtualClock& clock) {
     const SharedSlidingWindow limiter(store, "api", "rate");
@@ -301,9 +301,8 @@ TEST_CASE("a wait for a shared sliding window that is stopped gives its permits 
     {
       const std::jthread waiting(
           [&] { return limiter.acquire(1, 1min, {.stop = stop.get_token()}, error); });
-      while (clock.timers() == 0) std::this_thread::yield();  // it has its time
+      while (clock.timers() == 0) std::this_thread::yield();  // it sleeps
       CHECK(limiter.waiting() == 1);
-      CHECK(limiter.peek().retry_after == 20s);
       stop.request_stop();
     }
     CHECK(error == Errc::cancelled);
@@ -331,12 +330,12 @@ TEST_CASE("a shared token bucket is waited for to the tick, in the order of all 
     CHECK_FALSE(one.acquire("a", 5, 500ms - 1us));
     const Time now = clock.now();
     CHECK(one.block("a", 1min).allowed);
-    CHECK(other.acquire("a", 2, Deadline::never()));  // beyond what can be reserved
+    CHECK(other.acquire("a", 2, Deadline::never()));
     CHECK(clock.now() == now + 1min + 100ms);
   });
 }
 
-TEST_CASE("a wait for a shared token bucket that is stopped gives back what it reserved",
+TEST_CASE("a wait for a shared token bucket that is stopped charges nothing",
           "[waiting][shared_token_bucket]") {
   for_each_store([](Store& store, VirtualClock& clock) {
     const SharedTokenBucket bucket(store, "b");
@@ -347,8 +346,7 @@ TEST_CASE("a wait for a shared token bucket that is stopped gives back what it r
     {
       const std::jthread waiting(
           [&] { return bucket.acquire("a", 1, 1min, {.stop = stop.get_token()}, error); });
-      while (clock.timers() == 0) std::this_thread::yield();  // it has its time
-      CHECK(bucket.peek("a").retry_after == 20s);
+      while (clock.timers() == 0) std::this_thread::yield();  // it sleeps
       stop.request_stop();
     }
     CHECK(error == Errc::cancelled);

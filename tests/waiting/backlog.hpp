@@ -19,12 +19,10 @@ struct BacklogOptions {
   std::size_t processes = 20;
   double arrivals = 10;  ///< a second, of all processes
   Span length = std::chrono::hours{1};
-  Span horizon = Span::max();  ///< WaitQueueOptions::horizon
-  Span slowest{0};             ///< of a Wire
-  bool across_processes = false;
-  Span patience = Span::max();       ///< until the deadline of each caller
-  std::size_t busy = 0;              ///< the first process has so many times the others' arrivals
-  std::size_t cancelled_one_in = 0;  ///< so many callers give up, at some time
+  Span slowest{0};  ///< of a Wire
+  bool across_processes = true;
+  Span patience = Span::max();  ///< until the deadline of each caller
+  std::size_t busy = 0;         ///< the first process has so many times the others' arrivals
   std::uint64_t seed = 1;
 };
 
@@ -67,7 +65,6 @@ class Processes {
       WaitQueueOptions queue;
       queue.across_processes = options.across_processes;
       queue.client = static_cast<std::int64_t>(i + 1);
-      queue.horizon = options.horizon;
       L::Waiting::queues(*process.limiter)->set(queue);
     }
     for (const auto& process : all_) {
@@ -107,7 +104,6 @@ class Processes {
     TimerCallback arrival{&Processes::arrived, this};
     Time last_granted{};  // when who was granted last had come
     std::uint64_t grants = 0;
-    std::vector<std::shared_ptr<Probe<L>>> waiting{};
   };
 
   void expect(Process& process) {
@@ -130,18 +126,10 @@ class Processes {
     const Time came = time_.now();
     const Deadline deadline =
         options_.patience == Span::max() ? Deadline::never() : Deadline(came + options_.patience);
-    auto probe = wait_for(*process.limiter, request_(*process.limiter), deadline,
-                          [this, &process, came](std::error_code error, const auto& grant) {
-                            if (!error) ended(process, came, bool(grant));
-                          });
-    if (options_.cancelled_one_in == 0) return;
-    auto& waiting = process.waiting;
-    waiting.push_back(std::move(probe));
-    if (rng_.below(options_.cancelled_one_in) == 0) {
-      const auto victim = waiting.begin() + static_cast<std::ptrdiff_t>(rng_.below(waiting.size()));
-      (*victim)->cancel();
-    }
-    std::erase_if(waiting, [](const auto& one) { return one->times_over() > 0; });
+    wait_for(*process.limiter, request_(*process.limiter), deadline,
+             [this, &process, came](std::error_code error, const auto& grant) {
+               if (!error) ended(process, came, bool(grant));
+             });
   }
 
   void ended(Process& process, Time came, bool granted) {

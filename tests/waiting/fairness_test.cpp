@@ -159,35 +159,35 @@ Report run(Counting& store, const std::vector<L>& limiters, Span work,
 
 }  // namespace
 
-TEST_CASE("2,000 workers share a slot lock equally, at one store operation a wait",
+TEST_CASE("2,000 workers share a slot lock equally, at two store operations a wait",
           "[waiting][fairness]") {
   Counting store;
   const SlotLock lock(store, "l", 100ms);
   const Report report = run(store, lock, 0s, [] { return detail::KeyedRequest{"a", 1}; });
-  CHECK(report.fairness >= 0.999);
-  CHECK(report.operations_per_wait == 1);
-  CHECK(report.grants >= 36'000 * 0.9999);
-  CHECK(report.grants <= 36'002);
-}
-
-TEST_CASE("2,000 workers share a token bucket equally, also beyond what it can reserve",
-          "[waiting][fairness]") {
-  Counting store;
-  const TokenBucket bucket(store, "b", Quota::per_second(10).burst(1));
-  const Report report = run(store, bucket, 0s, [] { return detail::KeyedRequest{"a", 1}; });
   CHECK(report.fairness >= 0.999);
   CHECK(report.operations_per_wait <= 2);
   CHECK(report.grants >= 36'000 * 0.9999);
   CHECK(report.grants <= 36'002);
 }
 
-TEST_CASE("2,000 workers share exact windows equally, at one store operation a wait",
+TEST_CASE("2,000 workers share a token bucket equally, at one store operation a wait",
+          "[waiting][fairness]") {
+  Counting store;
+  const TokenBucket bucket(store, "b", Quota::per_second(10).burst(1));
+  const Report report = run(store, bucket, 0s, [] { return detail::KeyedRequest{"a", 1}; });
+  CHECK(report.fairness >= 0.999);
+  CHECK(report.operations_per_wait <= 1.01);
+  CHECK(report.grants >= 36'000 * 0.9999);
+  CHECK(report.grants <= 36'002);
+}
+
+TEST_CASE("2,000 workers share exact windows equally, at two store operations a wait",
           "[waiting][fairness]") {
   Counting store;
   const SlidingWindow windows(store, "w", {{50, 5s}, {600, 60s}});
   const Report report = run(store, windows, 0s, [] { return detail::KeyedRequest{"a", 1}; });
   CHECK(report.fairness >= 0.999);
-  CHECK(report.operations_per_wait == 1);
+  CHECK(report.operations_per_wait <= 2);
   CHECK(report.grants >= 36'000 * 0.9999);
   CHECK(report.grants <= 36'600);
 }
@@ -239,8 +239,8 @@ TEST_CASE("2,000 workers in four processes share 20 places equally, and no place
   });
   CAPTURE(report.fairness, report.operations_per_wait, report.grants);
   CHECK(report.fairness >= 0.999);
-  // Asking and giving back, and what keeps the places.
-  CHECK(report.operations_per_wait <= 3);
+  // Being told when a lease may expire, asking and releasing, and what keeps the tickets.
+  CHECK(report.operations_per_wait <= 3.5);
   CHECK(report.grants >= 36'000 * 0.9999);
   CHECK(report.grants <= 36'020);
 }

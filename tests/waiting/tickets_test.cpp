@@ -154,8 +154,9 @@ TEST_CASE("who was woken and is not first wakes nobody in turn", "[waiting][proc
   // The first process died with its ticket: the second could be granted, but for its turn.
   Leases two({.ticket_ttl = 1min, .recheck = 10s}, 2, long_lease);
   const std::string name = detail::wait_line_name({"any", "x"});
-  const Step enter{
-      &wait_line_enter, {"a", name}, {word_limit, 1, to_word(two.time.now()), Span{1min}.count()}};
+  const Step enter{&wait_line_enter,
+                   {"a", name},
+                   {word_limit, 1, to_word(two.time.now()), Span{1min}.count(), 1}};
   decide_then(*two.store, enter, [](const Outcome&) noexcept {});
   two.time.advance(1ms);
   two.wait(1, 2);
@@ -208,7 +209,7 @@ TEST_CASE("pauses double from 1 ms to recheck for who could be granted but for i
   Lease held = ConcurrencyLimiter(*two.store, "x", 2, long_lease).try_acquire("a");
   const std::string name = detail::wait_line_name({"any", "x"});
   const Word since = to_word(two.time.now());
-  const Step enter{&wait_line_enter, {"a", name}, {word_limit, 1, since, Span{1min}.count()}};
+  const Step enter{&wait_line_enter, {"a", name}, {word_limit, 1, since, Span{1min}.count(), 1}};
   decide_then(*two.store, enter, [](const Outcome&) noexcept {});
   two.wires[1].asked_at = &asked;
   two.time.advance(1ms);
@@ -240,6 +241,26 @@ TEST_CASE("a cancelled waiter gives the ticket of its process up at once", "[wai
   two.probes[0]->cancel();
   CHECK(two.first() == 2);
   two.probes[1]->cancel();
+  CHECK(two.first() == 0);
+}
+
+TEST_CASE("an option that changes while callers wait holds for those who come when none do",
+          "[waiting][processes]") {
+  Leases two({.ticket_ttl = 1min, .recheck = 1h}, 1, long_lease);
+  Lease held = ConcurrencyLimiter(*two.store, "x", 1, long_lease).try_acquire("a");
+  two.wait(0, 1);
+  two.time.advance(10ms);
+  REQUIRE(two.first() == 1);
+  two.limiters[0].set_wait_queue({.across_processes = false, .recheck = 1h});
+  two.wait(0, 2);
+  two.probes[0]->cancel();
+  two.time.advance(10ms);
+  CHECK(two.first() == 1);  // of the second caller
+  two.probes[1]->cancel();
+  two.time.advance(10ms);
+  CHECK(two.first() == 0);
+  two.wait(0, 3);
+  two.time.advance(10ms);
   CHECK(two.first() == 0);
 }
 

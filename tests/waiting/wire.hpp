@@ -10,6 +10,7 @@
 #include "sluice/extend/owned_plan.hpp"
 #include "sluice/extend/store_wrapper.hpp"
 #include "sluice/rng.hpp"
+#include "sluice/rules/wait_line.hpp"
 #include "sluice/sluice.hpp"
 
 namespace sluice::test {
@@ -26,6 +27,7 @@ class Wire final : public StoreWrapper {
 
   void execute(const Plan& plan, Completion done) noexcept override {
     ++operations;
+    if (plan.steps().front().operation == &wait_line_enter) ++entries;
     if (asked_at != nullptr) asked_at->push_back(time_.now());
     if (slowest == Span{0}) return inner().execute(plan, std::move(done));
     calls_.push_back(std::make_unique<Call>(*this, plan, std::move(done)));
@@ -44,6 +46,7 @@ class Wire final : public StoreWrapper {
   }
 
   std::uint64_t operations = 0;
+  std::uint64_t entries = 0;  // of them, those that enter or renew a ticket
   std::uint64_t notices = 0;
   std::vector<Time>* asked_at = nullptr;  // when each request was sent
   bool loses_wake_ups = false;            // that are sent here

@@ -90,6 +90,7 @@ constexpr Constant constants[] = {
     {"utilization.one", UtilizationRule::one},
     {"wait_line.max_places", WaitLineRule::max_places},
     {"wait_line.max_ttl", WaitLineRule::max_ttl},
+    {"wait_line.max_units", WaitLineRule::max_units},
     {"wait_line.min_ttl", WaitLineRule::min_ttl},
 };
 

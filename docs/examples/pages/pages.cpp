@@ -174,7 +174,7 @@ boost::asio::awaitable<void> query(sim::World& world, sim::Resource& database) {
 
 namespace waiting_page {
 void across(ConcurrencyLimiter& jobs) {
-jobs.set_wait_queue({.across_processes = true});   // in every process
+jobs.set_wait_queue({.across_processes = false});   // in every process
 }
 void retry_later(Span span);
 void several(const TokenBucket& requests, const TokenBucket& tokens, const ConcurrencyLimiter& jobs,

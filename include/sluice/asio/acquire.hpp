@@ -251,8 +251,8 @@ auto async_acquire(const std::array<Claim, n>&&, Rest&&...) = delete;
 /// operation is deferred: it starts when it is awaited, and a deadline that is a span counts from
 /// then.
 ///
-/// Per-operation cancellation: all types; completes with operation_aborted. A reservation is
-/// refunded first; a request that was sent to the store is waited for, at most until the deadline.
+/// Per-operation cancellation: all types; completes with operation_aborted. A request that was sent
+/// to the store is waited for, at most until the deadline, and its grant is refunded first.
 ///
 /// Lifetimes: the limiter is copied, but does not own its store then: the store must live until the
 /// completion; with WaitQueueOptions::across_processes, a store in memory also until the call that
@@ -274,8 +274,7 @@ template <class L, class CompletionToken = boost::asio::deferred_t>
                                 std::forward<CompletionToken>(token));
 }
 
-/// Waits for a slot of a SlotLock that begins by the deadline, and until it begins; the grant is a
-/// SlotPermit.
+/// Waits for a slot of a SlotLock that begins by the deadline; the grant is a SlotPermit.
 template <detail::HasSlots L, class CompletionToken = boost::asio::deferred_t>
 [[nodiscard]] auto async_acquire(const L& lock, const KeyArg& key, const Deadline& deadline,
                                  const AsyncWaitOptions& options, CompletionToken&& token = {}) {

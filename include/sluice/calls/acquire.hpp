@@ -17,11 +17,11 @@ namespace sluice {
 ///
 /// Limiters, slot locks, leases and gates may be mixed, 1 to Plan::max_steps of them, all on one
 /// store; on a Redis cluster, under one tag. A gate that closes during the wait holds the call
-/// back. One claim waits as the acquire() of its limiter. With several, a grant costs at most two
-/// store operations while the limits are those of this process alone: the calls queue at the limit
-/// that refuses, first come, first served among all that claim of it here, and ask at its exact
-/// hint. For one order over all processes, set WaitQueueOptions::across_processes; see
-/// docs/waiting.md.
+/// back. One claim waits as the acquire() of its limiter. Several wait in the queue of the limit
+/// that refuses, first come, first served among all that claim of it in this process (and in all
+/// processes, where WaitQueueOptions::across_processes has an effect), and ask at its exact hint.
+/// A grant costs one or two store operations while nobody else waits for the same limits; what else
+/// it costs is in docs/waiting.md.
 ///
 /// A wait that cannot succeed by the deadline is refused at once. Throws std::invalid_argument for
 /// claims that are not on one store, and std::system_error as the acquire() of a limiter:

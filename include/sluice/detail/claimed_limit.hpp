@@ -34,12 +34,12 @@ class ClaimedLimit {
   /// Of the queue.
   [[nodiscard]] virtual Key key() const noexcept = 0;
   [[nodiscard]] virtual const std::shared_ptr<WaitQueues>& queues() const noexcept = 0;
-  [[nodiscard]] virtual Span reach() const noexcept = 0;
+  [[nodiscard]] virtual Word units() const noexcept = 0;
   [[nodiscard]] virtual bool freed_early() const noexcept = 0;
-  [[nodiscard]] virtual Step step(Span max_wait) const noexcept = 0;
-  /// How long the limit takes, after a decision that left this and without further requests, until
-  /// it grants the claim. Zero: at once, or not known.
+  [[nodiscard]] virtual Step step() const noexcept = 0;
+  /// See Waiter.
   [[nodiscard]] virtual Span refill_time(const Decision& left) const noexcept = 0;
+  [[nodiscard]] virtual Span time_for(Word first, Word further) const noexcept = 0;
 
   /// Keeps the answer to step(), before any refund(). May throw std::bad_alloc.
   virtual void answered(const Outcome& own, Time asked) = 0;
@@ -113,14 +113,18 @@ class ClaimOf final : public ClaimedLimit {
   const std::shared_ptr<WaitQueues>& queues() const noexcept override {
     return Waiting::queues(*limiter_);
   }
-  Span reach() const noexcept override { return Waiting::reach(*limiter_); }
+  Word units() const noexcept override { return cost_.value(); }
   bool freed_early() const noexcept override { return Waiting::freed_early; }
-  Step step(Span max_wait) const noexcept override {
-    return Waiting::step(*limiter_, request_, max_wait);
-  }
+  Step step() const noexcept override { return Waiting::step(*limiter_, request_); }
   Span refill_time(const Decision& left) const noexcept override {
     if constexpr (requires { Waiting::refill_time(*limiter_, request_, left); }) {
       return Waiting::refill_time(*limiter_, request_, left);
+    }
+    return Span{0};
+  }
+  Span time_for(Word first, Word further) const noexcept override {
+    if constexpr (requires { Waiting::time_for(*limiter_, request_, first, further); }) {
+      return Waiting::time_for(*limiter_, request_, first, further);
     }
     return Span{0};
   }

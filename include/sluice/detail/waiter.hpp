@@ -31,7 +31,7 @@ struct PlaceInLine {
 /// how a thread or an executor waits for an instant. Any thread may call any public member.
 ///
 ///     queued --> asking --> sleeping (refused, and the first in its queue) --> asking ...
-///                       --> reserved (granted for a later time) --> done
+///                       --> done
 ///
 /// A waiter with a QueueTicket that is refused also enters the wait line of all processes before it
 /// sleeps: entering. A grant that the caller no longer wants is refunded first: refunding. If the
@@ -46,7 +46,7 @@ class Waiter : public std::enable_shared_from_this<Waiter> {
     Clock& clock;
     Time deadline;
     int priority = 0;
-    Span reach{0};             ///< how far ahead the limiter can reserve; zero: it cannot
+    Word units = 1;            ///< that it asks for
     bool freed_early = false;  ///< a grant of others may be released before a refusal's hint
     std::shared_ptr<QueueTicket> ticket{};  ///< null: processes do not share one queue
     std::optional<PlaceInLine> place{};     ///< of the same call in another queue
@@ -54,7 +54,7 @@ class Waiter : public std::enable_shared_from_this<Waiter> {
     std::size_t steps = 1;                  ///< of its request
   };
 
-  explicit Waiter(Terms terms) : terms_(std::move(terms)) {}
+  explicit Waiter(Terms terms);
   virtual ~Waiter() = default;
   Waiter(const Waiter&) = delete;
   Waiter& operator=(const Waiter&) = delete;
@@ -74,9 +74,8 @@ class Waiter : public std::enable_shared_from_this<Waiter> {
   [[nodiscard]] const PlaceInLine& place() const noexcept { return place_; }
 
  protected:
-  /// Asks the store for a grant up to `max_wait` ahead. If `turn` is not null, asks in one plan for
-  /// a grant at once and for that step.
-  virtual void ask(Span max_wait, const Step* turn, Completion done) noexcept = 0;
+  /// Asks the store for a grant at once; if `turn` is not null, in one plan with that step.
+  virtual void ask(const Step* turn, Completion done) noexcept = 0;
   /// Keeps the answer and returns its decision. May throw std::bad_alloc.
   virtual Decision read(const Outcome& outcome) = 0;
   /// Refunds the grant that read() kept, if the limiter can.
@@ -87,14 +86,17 @@ class Waiter : public std::enable_shared_from_this<Waiter> {
   /// is then not allowed, and granted otherwise.
   virtual void finished(std::error_code error) noexcept = 0;
 
-  // For calls that wait for several limits.
   /// After a grant: what it has left of the limit of this queue.
-  [[nodiscard]] virtual Decision left() const noexcept { return {}; }
+  [[nodiscard]] virtual Decision left() const noexcept = 0;
   /// How long the limit of this queue takes, after a grant that left this, until the request could
   /// be granted. Zero: not known.
-  [[nodiscard]] virtual Span refill_time(const Decision& left) const noexcept {
-    return (void)left, Span{0};
-  }
+  [[nodiscard]] virtual Span refill_time(const Decision& left) const noexcept = 0;
+  /// How long the limit of this queue takes at least, after it has granted `first` units as soon as
+  /// it could, until it has granted `further` units. Zero: not known, or this request is never
+  /// granted.
+  [[nodiscard]] virtual Span time_for(Word first, Word further) const noexcept = 0;
+
+  // For calls that wait for several limits.
   /// After a refusal: what was granted to others may be released before the hint.
   [[nodiscard]] virtual bool may_be_freed_early() const noexcept { return terms_.freed_early; }
   /// True if the request that read() has refused waits for another limit than that of this queue.
@@ -123,7 +125,6 @@ class Waiter : public std::enable_shared_from_this<Waiter> {
     asking,
     entering,
     sleeping,
-    reserved,
     refunding,
     overdue,
     done
@@ -150,12 +151,11 @@ class Waiter : public std::enable_shared_from_this<Waiter> {
   [[nodiscard]] PlaceInLine new_place(Span aging) const noexcept;
   [[nodiscard]] std::shared_ptr<Waiter> insert();
   [[nodiscard]] std::shared_ptr<Waiter> overflow_victim() noexcept;
-  [[nodiscard]] PendingActions drop() noexcept;
   [[nodiscard]] PendingActions after_insert() noexcept;
   [[nodiscard]] Next next_request(std::optional<Step>& step, bool& listen) noexcept;
   [[nodiscard]] Span sleep_of_first() const noexcept;
-  [[nodiscard]] Span horizon() const noexcept;
-  [[nodiscard]] Span refill_margin() const noexcept;
+  [[nodiscard]] Span wait_behind(const Waiter& first, Word ahead) const noexcept;
+  [[nodiscard]] Word own_units() const noexcept;
   [[nodiscard]] Time pause_end(Time now) const noexcept;
   void pause(Time now) noexcept;
   [[nodiscard]] bool is_about_to_ask() const noexcept;
@@ -182,18 +182,25 @@ class Waiter : public std::enable_shared_from_this<Waiter> {
   [[nodiscard]] Word leave_if_nobody_waits() noexcept;
   [[nodiscard]] bool may_ask_too() const noexcept;
   [[nodiscard]] Next next_with_ticket(Time now, std::optional<Step>& step, bool& listen) noexcept;
-  [[nodiscard]] Step turn_step() noexcept;
+  [[nodiscard]] Step turn_step(Time now) noexcept;
   [[nodiscard]] Step enter_step(Time now) noexcept;
   [[nodiscard]] bool holds_ticket_of_another() const noexcept;
   [[nodiscard]] Time renew_ticket_at(Time now) const noexcept;
-  [[nodiscard]] Span first_poll() const noexcept;
+  [[nodiscard]] bool must_enter() const noexcept;
+  [[nodiscard]] Span recheck() const noexcept;
+  [[nodiscard]] bool wake_ups_arrive() const noexcept;
+  [[nodiscard]] Time quiet_until(Time from) noexcept;
   void sleep_with_ticket(Time now) noexcept;
   [[nodiscard]] Word arrival_of(const Waiter& waiter) const noexcept;
-  [[nodiscard]] const Waiter* successor() noexcept;
+  [[nodiscard]] Waiter* successor() noexcept;
+  [[nodiscard]] Word units_in_line() const noexcept;
+  [[nodiscard]] bool turns_are_too_slow(const Decision& left) const noexcept;
+  [[nodiscard]] Time own_units_at() const noexcept;
+  void expect_enough(const Decision& left, Time own, Word beyond, Time now) noexcept;
   void note_store_clock(Time at) noexcept;
   void note_turn(const Outcome& outcome) noexcept;
   [[nodiscard]] Word note_entered(const Outcome& outcome) noexcept;
-  [[nodiscard]] Word pass_ticket_on(const Decision& decision) noexcept;
+  [[nodiscard]] Word pass_ticket_on() noexcept;
   [[nodiscard]] PendingActions refuse_with_ticket(Span hint, Time now) noexcept;
 
   Terms terms_;
@@ -202,8 +209,7 @@ class Waiter : public std::enable_shared_from_this<Waiter> {
   bool cancelled_ = false;
   bool is_over_ = false;  // finished() is called
   PlaceInLine place_{};
-  Span asked_wait_{0};                    // `max_wait` of the request at the store
-  Time until_ = Time::max();              // sleeping or reserved: the end of that
+  Time until_ = Time::max();              // sleeping: the end of that
   Time earliest_{};                       // sleeping: no grant is possible before this
   Time sent_{};                           // when the request at the store was sent
   Time answer_by_ = Time::max();          // asking or entering: when the wait ends without it
@@ -212,6 +218,7 @@ class Waiter : public std::enable_shared_from_this<Waiter> {
   std::uint64_t releases_ = 0;            // WaitQueue::releases when it was sent
 
   // With a ticket.
+  bool moves_back_ = false;      // the request at the store gives up an earlier place
   bool resumes_ = false;         // pump() is about to send its next request
   Time ask_at_ = Time::min();    // the limiter's hint: no grant is possible before this
   Span ticket_life_{0};          // what the request at the store makes of the ticket's life
@@ -219,6 +226,7 @@ class Waiter : public std::enable_shared_from_this<Waiter> {
   Word next_arrival_ = 0;        // ... and its arrival; 0: there is none
   bool asks_unwoken_ = false;    // the request was sent behind another process without a wake-up
   bool asks_woken_ = false;      // ... after a wake-up
+  bool asks_early_ = false;      // ... since the limiter has enough for all ahead
   bool limiter_grants_ = false;  // the limiter alone would have granted the last request
   Span ahead_expire_in_{0};      // when the tickets of all processes ahead have expired
   Decision refusal_;

@@ -24,6 +24,11 @@ struct KeyedRequest {
   [[nodiscard]] Key key() const noexcept { return {tag, name}; }
 };
 
+/// What a grant has left. What a process has prefetched comes back earlier than the limit refills.
+[[nodiscard]] inline Decision unless_prefetched(const Decision& left) noexcept {
+  return left.source == Source::prefetched ? Decision{} : left;
+}
+
 /// `L::Waiting` says how `L` is waited for:
 ///
 ///     using Grant = ...;      what a caller receives, true if granted; also made of a refusal
@@ -31,15 +36,18 @@ struct KeyedRequest {
 ///     static Key key(const L&, const Request&);                     the key of the queue
 ///     static const std::shared_ptr<WaitQueues>& queues(const L&);
 ///     static void borrow_store(L&);                                 StoreHandle::borrow()
-///     static Span reach(const L&);                                  how far ahead it can reserve
 ///     static constexpr bool freed_early;                            Waiter::Terms
-///     static Step step(const L&, const Request&, Span max_wait);    what is asked of the store;
+///     static Step step(const L&, const Request&);                   what is asked of the store;
 ///                                                                   or, if that is not one step:
-///     static void ask(const L&, const Request&, Span max_wait, Completion);
+///     static void ask(const L&, const Request&, Completion);
 ///     static std::system_error failed(const CallName&, const std::error_code&, const L&,
 ///                                     const Request&);              ... and the exception
 ///     static Grant grant(const L&, const Request&, const Outcome&, Time asked);
 ///     static void refund(const L&, const Request&, Grant&, Completion);
+///     static Span refill_time(const L&, const Request&, const Decision& left);
+///     static Span time_for(const L&, const Request&, Word first, Word further);
+///
+/// The last two, of class Waiter, may be left out.
 ///
 /// It keeps a copy of the limiter that does not own the store: the last reference to a waiter may
 /// end on a thread of the store, or inside one of its completions, where some stores cannot be
@@ -57,7 +65,7 @@ class WaiterFor : public Waiter {
                 .clock = limiter.store().clock(),
                 .deadline = deadline.on(limiter.store().clock()),
                 .priority = priority,
-                .reach = Waiting::reach(limiter),
+                .units = units_of(request),
                 .freed_early = Waiting::freed_early,
                 .ticket = ticket_of(limiter, request)}),
         limiter_(limiter),
@@ -69,7 +77,7 @@ class WaiterFor : public Waiter {
   /// The exception of a call that finished() with this error.
   [[nodiscard]] std::system_error failed(const CallName& call, const std::error_code& error) const {
     if constexpr (has_step) {
-      return failed_call(call, error, Waiting::step(limiter_, request_, Span{0}));
+      return failed_call(call, error, Waiting::step(limiter_, request_));
     } else {
       return Waiting::failed(call, error, limiter_, request_);
     }
@@ -89,27 +97,31 @@ class WaiterFor : public Waiter {
 
  private:
   static constexpr bool has_step = requires(const L& limiter, const Request& request) {
-    Waiting::step(limiter, request, Span{0});
+    Waiting::step(limiter, request);
   };
+  static Word units_of(const Request& request) noexcept {
+    if constexpr (requires { request.cost; }) return request.cost.value();
+    return 1;
+  }
   static std::shared_ptr<QueueTicket> ticket_of(const L& limiter, const Request& request) {
-    // Where a limiter can reserve, the order is that of arrival at the store.
-    if (!has_step || Waiting::reach(limiter) > Span{0}) return nullptr;
+    if (!has_step) return nullptr;
     return ticket_for(*Waiting::queues(limiter), limiter.store(), Waiting::key(limiter, request));
   }
 
-  void ask(Span max_wait, const Step* turn, Completion done) noexcept override {
+  void ask(const Step* turn, Completion done) noexcept override {
     if (store_.is_over()) return done.fail(Errc::shut_down);
     asked_ = clock().now();
     if constexpr (has_step) {
-      const Step own = Waiting::step(limiter_, request_, max_wait);
+      const Step own = Waiting::step(limiter_, request_);
       if (turn == nullptr) return store_.execute(own, std::move(done));
       store_.execute(std::array{own, *turn}, std::move(done));
     } else {
-      Waiting::ask(limiter_, request_, max_wait, std::move(done));
+      Waiting::ask(limiter_, request_, std::move(done));
     }
   }
   Decision read(const Outcome& outcome) override {
     grant_.reset();
+    left_ = outcome.decision;
     if (outcome.decision.allowed) {
       grant_.emplace(Waiting::grant(limiter_, request_, outcome, asked_));
     }
@@ -120,10 +132,25 @@ class WaiterFor : public Waiter {
     Waiting::refund(limiter_, request_, *grant_, std::move(done));
   }
 
+  Decision left() const noexcept override { return unless_prefetched(left_); }
+  Span refill_time(const Decision& left) const noexcept override {
+    if constexpr (requires { Waiting::refill_time(limiter_, request_, left); }) {
+      return Waiting::refill_time(limiter_, request_, left);
+    }
+    return Span{0};
+  }
+  Span time_for(Word first, Word further) const noexcept override {
+    if constexpr (requires { Waiting::time_for(limiter_, request_, first, further); }) {
+      return Waiting::time_for(limiter_, request_, first, further);
+    }
+    return Span{0};
+  }
+
   L limiter_;
   StoreRef store_;
   Request request_;
   std::optional<Grant> grant_;
+  Decision left_{};
   Time asked_{};
 };
 

@@ -43,6 +43,9 @@ class StoreWrapper : public Store {
     return &const_cast<StoreWrapper&>(*this).clock() == &inner().clock() &&
            inner().stamps_by_clock();
   }
+  [[nodiscard]] bool keeps_order() const noexcept override {
+    return !stamps_by_clock() && (inner().keeps_order() || inner().stamps_by_clock());
+  }
   void bind(const Key& key, Binding& binding) noexcept override { inner().bind(key, binding); }
   void notify(const Key& key) noexcept override { inner().notify(key); }
   [[nodiscard]] std::unique_ptr<Subscription> subscribe(

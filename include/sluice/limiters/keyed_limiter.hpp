@@ -73,13 +73,12 @@ class KeyedLimiter : public Waitable {
   }
 
   /// Waits until `cost` of `key` is granted, or until the deadline; blocks this thread meanwhile. A
-  /// wait that cannot succeed by the deadline is refused at once, and retry_after is then when it
-  /// could have succeeded. First come, first served among the callers in this process, or in all
-  /// processes (WaitQueueOptions::across_processes). A grant costs one store operation where the
-  /// limiter can reserve, else about two; docs/waiting.md says when it is more. Throws
-  /// std::system_error: Errc::cancelled by WaitOptions::stop, Errc::too_many_waiters,
-  /// Errc::invalid_argument for a priority out of range, Errc::would_deadlock on a thread or store
-  /// that must not block, and as try_acquire().
+  /// wait that cannot succeed by the deadline, as far as the callers ahead of it tell, is refused
+  /// at once, and retry_after is then when it could have succeeded. First come, first served over
+  /// all processes; docs/waiting.md has the bounds and the costs. Throws std::system_error:
+  /// Errc::cancelled by WaitOptions::stop, Errc::too_many_waiters, Errc::invalid_argument for a
+  /// priority out of range, Errc::would_deadlock on a thread or store that must not block, and as
+  /// try_acquire().
   template <class L = Limiter>
   [[nodiscard]] typename L::Waiting::Grant acquire(const KeyArg& key, Cost cost,
                                                    const Deadline& deadline,

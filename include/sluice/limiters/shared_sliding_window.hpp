@@ -190,12 +190,9 @@ class SharedSlidingWindow : public Waitable {
   /// `const auto [error, decision] = co_await limiter.awaitable_try_acquire(3);`
   [[nodiscard]] SharedSlidingWindowAwaitable awaitable_try_acquire(Cost permits = 1) const;
 
-  /// Waits until `permits` are granted, or until the deadline; blocks this thread meanwhile. Grants
-  /// are in the order of requests to the store, over all clients; one store operation if the
-  /// configuration is cached. In the decision of a grant, retry_after is how long the grant was
-  /// ahead, which has passed; in a refusal, it is when a grant would have been possible. A waiter
-  /// keeps its time if the rate changes. REQUIRES: the limiter outlives the wait. See
-  /// KeyedLimiter::acquire().
+  /// Waits until `permits` are granted, or until the deadline; blocks this thread meanwhile. The
+  /// callers of this object are served in order; those of several ask at the same hint. REQUIRES:
+  /// the limiter outlives the wait. See KeyedLimiter::acquire().
   [[nodiscard]] Decision acquire(Cost permits, const Deadline& deadline,
                                  const WaitOptions& options = {}) const;
   [[nodiscard]] Decision acquire(Cost permits, const Deadline& deadline, const WaitOptions& options,
@@ -275,7 +272,7 @@ class SharedSlidingWindow : public Waitable {
                                                    Cost amount) const;
   void ask_then(Cost permits, Completion done) const;
   /// Sets `used` to the configuration by which the request was decided.
-  void reserve_then(Cost permits, Span max_wait, std::shared_ptr<const Known>& used,
+  void acquire_then(Cost permits, std::shared_ptr<const Known>& used,
                     Completion done) const noexcept;
   void refund_then(const Known& used, Cost permits, const Decision& grant,
                    Completion done) const noexcept;

@@ -87,8 +87,8 @@ class SlotLock : public Waitable {
   }
   SlotPermit reserve(const KeyArg& key, SpanArg max_wait, std::error_code& error) const noexcept;
 
-  /// Waits for a slot that begins by the deadline, and until it begins; blocks this thread
-  /// meanwhile. If there is none, the call is refused at once. See KeyedLimiter::acquire().
+  /// Waits for a slot that begins by the deadline; blocks this thread meanwhile. See
+  /// KeyedLimiter::acquire().
   SlotPermit acquire(const KeyArg& key, const Deadline& deadline,
                      const WaitOptions& options = {}) const;
   SlotPermit acquire(const KeyArg& key, const Deadline& deadline, const WaitOptions& options,

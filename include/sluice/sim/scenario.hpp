@@ -108,11 +108,10 @@ struct LimiterOptions {
   Word burst = 0;            ///< of a bucket; the places of `concurrency`; 0: the events of `limit`
   bool by_key = false;       ///< a limit for each key of the jobs
   bool gates = false;        ///< a 429 closes a gate of the fleet for its Retry-After
-  bool fleet_order = false;  ///< first come, first served across processes
-  Span horizon = Span::max();  ///< how far ahead a queue reserves; see WaitQueueOptions
-  Span hold{0};                ///< a PrefetchStore holds units for so long; zero: there is none
-  Word most = 100;             ///< units that a process prefetches at most
-  Kind shadow = Kind::none;    ///< another limiter that is asked as well, and not obeyed
+  bool fleet_order = true;   ///< first come, first served across processes
+  Span hold{0};              ///< a PrefetchStore holds units for so long; zero: there is none
+  Word most = 100;           ///< units that a process prefetches at most
+  Kind shadow = Kind::none;  ///< another limiter that is asked as well, and not obeyed
   // Of a utilization shedder; see UtilizationOptions. Its sensor is the share of the API's servers
   // that were busy in the last `period`; `max_gap` is 2.5 periods.
   double good = 0.7;

@@ -41,6 +41,6 @@ struct PinnedScenario {
   std::uint64_t trace;
 };
 inline constexpr std::array<PinnedScenario, 2> pinned_scenarios{
-    {{false, 0xf8a28b5fe0c48d0a}, {true, 0x55b7fcdc14517470}}};
+    {{false, 0x7d7690b2ff4fe431}, {true, 0xabead21493024f80}}};
 
 }  // namespace sluice::test

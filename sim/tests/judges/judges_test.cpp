@@ -113,6 +113,10 @@ TEST_CASE("waits that end twice, late, never or out of order are judged") {
   SECTION("never") { CHECK(verdict("every wait ends once, in time")); }
   SECTION("out of order") {
     recorder.left_queue(job, second, Time{1500ms}, End::granted);
+    for (int i = 0; i < 16; ++i) {
+      const std::size_t later = recorder.queued(job, Time{1s}, Time::max());
+      recorder.left_queue(job, later, Time{1500ms}, End::granted);
+    }
     recorder.left_queue(job, first, Time{1600ms}, End::granted);
     CHECK(verdict("first come, first served"));
     scenario.faults = {{.kind = FaultPlan::Kind::store_down, .at = 1s, .length = 1s}};
@@ -140,14 +144,14 @@ TEST_CASE("the order of a queue is judged") {
     return objects(result, "first come, first served");
   };
   SECTION("one that is left behind for ever") {
-    overtaken(1, 1s);
+    overtaken(17, 1s);
     CHECK(objected());
     scenario.faults = {{.kind = FaultPlan::Kind::store_down, .at = 1s, .length = 1s}};
     CHECK_FALSE(objected());
   }
   SECTION("once a fault is mended") {
     scenario.faults = {{.kind = FaultPlan::Kind::store_down, .at = 1s, .length = 1s}};
-    overtaken(1, 30s);
+    overtaken(17, 30s);
     CHECK(objected());
     scenario.faults.front().length = 0s;  // it never is
     CHECK_FALSE(objected());
@@ -157,11 +161,25 @@ TEST_CASE("the order of a queue is judged") {
     const Kind kind =
         GENERATE(Kind::concurrency, Kind::fixed_window, Kind::token_bucket, Kind::sliding_window);
     scenario.limiter.kind = kind;
-    if (kind == Kind::token_bucket) scenario.limiter.horizon = 0s;
     if (kind == Kind::sliding_window) scenario.store.on_failure = StoreOptions::OnFailure::closed;
     const int times = GENERATE(16, 17);
     overtaken(times, 1s);
     CHECK(objected() == (times > 16));
+  }
+  SECTION("in the line of the fleet") {
+    scenario.fleet.workers = 10;
+    const int times = GENERATE(36, 37);
+    (void)recorder.queued(job, Time{1s}, Time::max());
+    Job elsewhere;
+    elsewhere.worker = 1;
+    for (int i = 1; i <= times; ++i) {
+      const Time came{1s + i * 1ms};
+      const std::size_t place = recorder.queued(elsewhere, came, Time::max());
+      recorder.left_queue(elsewhere, place, came + 1ms, testing::Wait::End::granted);
+    }
+    CHECK(objected() == (times > 36));
+    scenario.limiter.fleet_order = false;
+    CHECK_FALSE(objected());
   }
 }
 
@@ -172,6 +190,7 @@ TEST_CASE("store failures before the first fault excuse an order that is not kep
   s.arrivals.rate = {130, 1s};
   s.limiter.kind = LimiterOptions::Kind::fixed_window;
   s.limiter.limit = {100, 1s};
+  s.limiter.fleet_order = false;
   s.store.on_failure = StoreOptions::OnFailure::open;
   s.store.service = Delay::exponential(1ms);
   s.store.timeout = 5ms;

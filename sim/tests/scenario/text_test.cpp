@@ -289,7 +289,6 @@ TEST_CASE("every parameter's standard text is its default") {
   CHECK(all.limiter.hold == standard.limiter.hold);
   CHECK(all.limiter.most == standard.limiter.most);
   CHECK(all.limiter.shadow == standard.limiter.shadow);
-  CHECK(all.limiter.horizon >= 24h);
   CHECK(all.store.timeout == standard.store.timeout);
   CHECK(all.store.on_failure == standard.store.on_failure);
   CHECK(all.store.lag == standard.store.lag);

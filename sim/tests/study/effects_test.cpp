@@ -63,7 +63,6 @@ const std::map<std::string, std::vector<std::string>> others{
     {"limiter.by_key", {"true", "false"}},
     {"limiter.gates", {"true", "false"}},
     {"limiter.fleet_order", {"true", "false"}},
-    {"limiter.horizon", {"20ms"}},
     {"limiter.hold", {"130ms"}},
     {"limiter.most", {"1"}},
     {"limiter.shadow", {"sliding_window", "none"}},
@@ -159,7 +158,7 @@ class Trouble {
     set("limiter.burst", one_of({"6", "6", "0"}));
     maybe("limiter.by_key", "true");
     maybe("limiter.gates", "true");
-    maybe("limiter.fleet_order", "true");
+    maybe("limiter.fleet_order", "false");
     maybe("limiter.hold", "300ms");
     maybe("limiter.shadow", one_of({"token_bucket", "fixed_window"}));
     set("limiter.grace", "50ms");
@@ -335,8 +334,7 @@ TEST_CASE("a setting that another one disables is refused by name, with its line
        "are limiter.burst"},
       {"[limiter]\nburst = 5\nkind = \"sliding_window\"", "limiter.burst", "\"token_bucket\""},
       {"[limiter]\nby_key = true", "limiter.by_key", "two of jobs.keys"},
-      {"[limiter]\nfleet_order = true", "limiter.fleet_order", "cannot reserve"},
-      {"[limiter]\nhorizon = \"1s\"\nkind = \"fixed_window\"", "limiter.horizon", "reserves"},
+      {"[limiter]\nfleet_order = true\nwait = \"poll\"", "limiter.fleet_order", "is waited for"},
       {"[limiter]\nhold = \"1s\"\nkind = \"sliding_window\"", "limiter.hold", "are prefetched"},
       {"[limiter]\nmost = 5", "limiter.most", "limiter.hold"},
       {"[limiter]\ngood = 0.5", "limiter.good", "\"utilization_shedder\""},

@@ -83,8 +83,7 @@ net::awaitable<void> renew_for_ever(LeaseRenewer& renewer, Clock& clock, Counted
 /// Every limiter that can be waited for. All grant about one call in three seconds.
 struct Limiters {
   Limiters(Store& at, bool across) : store(at) {
-    const WaitQueueOptions line{.across_processes = across,
-                                .horizon = across ? Span{0} : Span::max()};
+    const WaitQueueOptions line{.across_processes = across};
     const auto set = [&](const auto&... limiter) { (limiter.set_wait_queue(line), ...); };
     set(bucket, shared_token_bucket, windows, slots, minutes, counter, leases, gates, rate);
   }
@@ -393,7 +392,7 @@ TEST_CASE(
   link.reset();
   world.run_for(1min);
   CHECK(alive == 0);
-  CHECK(failed == (across ? 18 : 6));  // the first four had reserved
+  CHECK(failed == 18);
   CHECK(world.outstanding_work() == 0);
 }
 

@@ -11,10 +11,10 @@ namespace {
 
 using Rule = WaitLineRule;
 
-/// A configuration's arguments are those of turn: limit, client, arrival, ttl, next.
+/// A configuration's arguments are those of turn.
 Configuration any(Rng& rng) {
   return {{rng.below(4) == 0 ? word_limit : uniform(rng, 0, 100), 1, 1,
-           std::clamp(log_uniform(rng, 30), Rule::min_ttl, Rule::max_ttl)},
+           std::clamp(log_uniform(rng, 30), Rule::min_ttl, Rule::max_ttl), 1, 0, 1, 0},
           {}};
 }
 
@@ -27,12 +27,24 @@ Word draw_arrival(Rng& rng) {
   return rng.below(4) == 0 ? log_uniform(rng, 52) : uniform(rng, 1, 8);
 }
 
+Word draw_units(Rng& rng) {
+  if (rng.below(16) == 0) return Rule::max_units;
+  return uniform(rng, 1, 3);
+}
+Word draw_enough(Rng& rng) {
+  if (rng.below(16) == 0) return word_limit;
+  return rng.below(2) == 0 ? 0 : log_uniform(rng, 12);
+}
+
 void draw(Rng& rng, const Operation& row, Arguments& args) {
   const Word ttl = rng.below(4) == 0 ? Rule::max_ttl : args[3];
   args[1] = draw_client(rng);
   args[2] = draw_arrival(rng);
   args[3] = ttl;
-  args[4] = rng.below(2) == 0 ? 0 : draw_arrival(rng);
+  args[4] = draw_units(rng);
+  args[5] = rng.below(2) == 0 ? 0 : draw_arrival(rng);
+  args[6] = draw_units(rng);
+  args[7] = draw_enough(rng);
   if (row.id == wait_line_leave.id && rng.below(3) == 0) args[2] = 0;
   std::fill(args.begin() + row.argument_count, args.end(), 0);
 }
@@ -44,7 +56,7 @@ struct Fault {
 };
 
 bool impossible(const Operation& row, Arguments& args, std::size_t trial) {
-  constexpr std::array<Fault, 18> faults{{{0, -1},
+  constexpr std::array<Fault, 25> faults{{{0, -1},
                                           {0, word_limit + 1},
                                           {0, INT64_MIN},
                                           {1, 0},
@@ -57,10 +69,17 @@ bool impossible(const Operation& row, Arguments& args, std::size_t trial) {
                                           {3, Rule::min_ttl - 1},
                                           {3, Rule::max_ttl + 1},
                                           {3, INT64_MAX},
-                                          {4, -1},
-                                          {4, word_limit + 1},
-                                          {4, INT64_MAX},
+                                          {4, 0},
+                                          {4, Rule::max_units + 1},
                                           {4, INT64_MIN},
+                                          {5, -1},
+                                          {5, word_limit + 1},
+                                          {5, INT64_MAX},
+                                          {5, INT64_MIN},
+                                          {6, 0},
+                                          {6, Rule::max_units + 1},
+                                          {7, -1},
+                                          {7, word_limit + 1},
                                           {2, 0}}};
   if (trial >= faults.size()) return false;
   const Fault fault = faults[trial];
@@ -69,7 +88,7 @@ bool impossible(const Operation& row, Arguments& args, std::size_t trial) {
   // A row with fewer arguments gets an invalid one, too.
   const Fault spoils = meant ? fault : faults[trial % 3];
   const Word limit = args[0];
-  args = {limit, 1, 1, Rule::min_ttl, 1};
+  args = {limit, 1, 1, Rule::min_ttl, 1, 1, 1, 0};
   std::fill(args.begin() + row.argument_count, args.end(), 0);
   args[spoils.index] = spoils.value;
   return true;

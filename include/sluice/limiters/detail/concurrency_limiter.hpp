@@ -46,8 +46,7 @@ struct ConcurrencyLimiter::Waiting {
     return jobs.queues();
   }
   static void borrow_store(ConcurrencyLimiter& jobs) noexcept { jobs.leases_.borrow_store(); }
-  static Span reach(const ConcurrencyLimiter&) noexcept { return Span{0}; }
-  static Step step(const ConcurrencyLimiter& jobs, const Request& request, Span) noexcept {
+  static Step step(const ConcurrencyLimiter& jobs, const Request& request) noexcept {
     return jobs.leases_.acquire_new_step(request.key(), {jobs.limit_, 0}, request.cost, request.id);
   }
   static Grant grant(const ConcurrencyLimiter& jobs, const Request& request, const Outcome& outcome,

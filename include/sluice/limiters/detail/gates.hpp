@@ -61,8 +61,7 @@ struct Gates::Waiting {
     return gates.queues();
   }
   static void borrow_store(Gates& gates) noexcept { gates.store_.borrow(); }
-  static Span reach(const Gates&) noexcept { return Span{0}; }
-  static void ask(const Gates& gates, const Request& scopes, Span, Completion done) noexcept;
+  static void ask(const Gates& gates, const Request& scopes, Completion done) noexcept;
   static std::system_error failed(const detail::CallName& call, const std::error_code& error,
                                   const Gates& gates, const Request& scopes) {
     return gates.failed(call.verb, error, scopes);

@@ -20,8 +20,7 @@ struct KeyedLimiter<Limiter>::Waiting {
     return limiter.queues();
   }
   static void borrow_store(KeyedLimiter& limiter) noexcept { limiter.store_.borrow(); }
-  static Span reach(const KeyedLimiter&) noexcept { return Span{0}; }
-  static Step step(const KeyedLimiter& limiter, const Request& request, Span) noexcept {
+  static Step step(const KeyedLimiter& limiter, const Request& request) noexcept {
     return limiter.self().acquire_step(request.key(), request.cost);
   }
   static Grant grant(const KeyedLimiter&, const Request&, const Outcome& outcome, Time) noexcept {

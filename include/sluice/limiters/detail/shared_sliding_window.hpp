@@ -223,15 +223,13 @@ class SharedSlidingWindow::Waited {
       return waited.limiter_->queues();
     }
     static void borrow_store(Waited&) noexcept {}  // it refers to the limiter
-    static Span reach(const Waited&) noexcept;
     static std::system_error failed(const detail::CallName& call, const std::error_code& error,
                                     const Waited& waited, const Request& request) {
       return waited.limiter_->failed(call.verb, error, {request.permits});
     }
-    static void ask(const Waited& waited, const Request& request, Span max_wait,
-                    Completion done) noexcept {
+    static void ask(const Waited& waited, const Request& request, Completion done) noexcept {
       if (waited.life_.is_over()) return done.fail(Errc::shut_down);
-      waited.limiter_->reserve_then(request.permits, max_wait, *request.used, std::move(done));
+      waited.limiter_->acquire_then(request.permits, *request.used, std::move(done));
     }
     static Grant grant(const Waited&, const Request&, const Outcome& outcome, Time) noexcept {
       return outcome.decision;

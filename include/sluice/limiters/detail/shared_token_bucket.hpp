@@ -72,10 +72,8 @@ struct SharedTokenBucket::Verbs : detail::ReservationVerbs<SharedTokenBucket> {
 /// How acquire() waits; see detail::WaiterFor.
 struct SharedTokenBucket::Waiting : KeyedLimiter<SharedTokenBucket>::Waiting {
   using Grant = Reservation;
-  static Span reach(const SharedTokenBucket& bucket) noexcept { return bucket.longest(); }
-  static Step step(const SharedTokenBucket& bucket, const Request& request,
-                   Span max_wait) noexcept {
-    return bucket.reserve_step(request.key(), request.cost, max_wait);
+  static Step step(const SharedTokenBucket& bucket, const Request& request) noexcept {
+    return bucket.reserve_step(request.key(), request.cost, Span{0});
   }
   static Grant grant(const SharedTokenBucket&, const Request&, const Outcome& outcome,
                      Time) noexcept {

@@ -67,12 +67,8 @@ struct SlidingWindow::Verbs {
 /// How acquire() waits; see detail::WaiterFor.
 struct SlidingWindow::Waiting : KeyedLimiter<SlidingWindow>::Waiting {
   using Grant = WindowReservation;
-  static Span reach(const SlidingWindow&) noexcept {
-    return Span{SlidingWindowRule::max_ahead_of_time};
-  }
-  static Step step(const SlidingWindow& windows, const Request& request, Span max_wait) noexcept {
-    return windows.acquire_step(request.key(), request.cost, max_wait);
-  }
+  static Span time_for(const SlidingWindow& windows, const Request& request, Word first,
+                       Word further) noexcept;
   static Grant grant(const SlidingWindow&, const Request& request, const Outcome& outcome,
                      Time) noexcept {
     return reservation(outcome.decision, outcome.output, request.cost);

@@ -1,6 +1,8 @@
 // How the calls of a SlotLock are made, and how acquire() waits.
 #pragma once
 
+#include <algorithm>
+
 #include "sluice/detail/verb.hpp"
 #include "sluice/limiters/slot_lock.hpp"
 
@@ -46,9 +48,12 @@ struct SlotLock::Waiting {
     return lock.queues();
   }
   static void borrow_store(SlotLock& lock) noexcept { lock.store_.borrow(); }
-  static Span reach(const SlotLock&) noexcept { return max_horizon; }
-  static Step step(const SlotLock& lock, const Request& request, Span max_wait) noexcept {
-    return lock.acquire_step(request.key(), max_wait);
+  static Step step(const SlotLock& lock, const Request& request) noexcept {
+    return lock.acquire_step(request.key());
+  }
+  static Span time_for(const SlotLock& lock, const Request&, Word /*first*/,
+                       Word further) noexcept {
+    return lock.interval() * std::min(further, word_limit / lock.interval().count());
   }
   static Grant grant(const SlotLock& lock, const Request&, const Outcome& outcome,
                      Time asked) noexcept {

@@ -30,13 +30,15 @@ struct TokenBucket::Verbs : detail::ReservationVerbs<TokenBucket> {
 /// How acquire() waits; see detail::WaiterFor.
 struct TokenBucket::Waiting : KeyedLimiter<TokenBucket>::Waiting {
   using Grant = Reservation;
-  static Span reach(const TokenBucket& bucket) noexcept { return bucket.longest(); }
-  static Step step(const TokenBucket& bucket, const Request& request, Span max_wait) noexcept {
-    return bucket.reserve_step(request.key(), request.cost, max_wait);
+  static Step step(const TokenBucket& bucket, const Request& request) noexcept {
+    return bucket.reserve_step(request.key(), request.cost, Span{0});
   }
-  /// See detail::ClaimedLimit. To the microsecond, from the time until the bucket is full.
+  /// To the microsecond, from the time until the bucket is full.
   static Span refill_time(const TokenBucket& bucket, const Request& request,
                           const Decision& left) noexcept;
+  /// The bucket is empty after a grant that had to wait.
+  static Span time_for(const TokenBucket& bucket, const Request& request, Word first,
+                       Word further) noexcept;
   static Grant grant(const TokenBucket&, const Request&, const Outcome& outcome, Time) noexcept {
     return {outcome.decision, outcome.output};
   }
