@@ -1,4 +1,5 @@
-// Options of waiting calls: deadline, priority, and the bounds of the wait queues. Plain values.
+// Options of waiting calls: deadline, priority, flow, and the bounds of the wait queues. Plain
+// values.
 #pragma once
 
 #include <algorithm>
@@ -6,6 +7,8 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "sluice/clock.hpp"
@@ -45,13 +48,31 @@ class Deadline {
 };
 
 /// Options of one waiting call.
+///
+///     bucket.acquire("api", 1, 10s, {.priority = 1, .flow = customer});
 struct WaitOptions {
-  /// Waiters of a higher priority are served first; see WaitQueueOptions::aging. -1000 to 1000.
+  static constexpr int lowest_priority = -3;
+  static constexpr int highest_priority = 3;
+  static constexpr std::size_t priorities = 7;
+  static constexpr int largest_weight = 1000;
+
+  /// The higher is served first, but for WaitQueueOptions::lower_share. -3 to 3.
   int priority = 0;
+  /// A customer or a tenant, say. Flows of one priority share in proportion to their weights, by
+  /// cost; within a flow, who comes first is served first. The call copies the name. All that have
+  /// none are one flow.
+  std::string_view flow{};
+  /// Of the flow; of two calls the later one counts. 1 to 1000.
+  int weight = 1;
   /// A stop request ends the wait with Errc::cancelled.
   StopToken stop{};
 
-  [[nodiscard]] bool is_valid() const noexcept { return priority >= -1000 && priority <= 1000; }
+  [[nodiscard]] bool is_valid() const noexcept {
+    return priority >= lowest_priority && priority <= highest_priority && weight >= 1 &&
+           weight <= largest_weight;
+  }
+  /// REQUIRES: it is not valid.
+  [[nodiscard]] std::string what_is_wrong() const;
 };
 
 /// Which waiter fails when a wait queue is full.
@@ -77,9 +98,9 @@ struct WaitQueueOptions {
   /// The most waiters for one key, 1 or more.
   std::size_t max_waiters = 100'000;
   Overflow overflow = Overflow::refuse_newest;
-  /// A waiter ranks as one of the next lower priority that arrived this much earlier, so that every
-  /// waiter rises and none starves. 1 us to a day.
-  Span aging = std::chrono::seconds{1};
+  /// The percentage of what is granted that is kept for waiters below a priority, whatever waits
+  /// above them: so nobody starves. 0 to 50.
+  int lower_share = 10;
   /// The first waiter for a lease asks again after this at the latest, because another process may
   /// have released one without a notification; and a process that is behind others renews its
   /// ticket, which tells whether it is the first now. 1 ms to a day.

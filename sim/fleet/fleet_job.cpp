@@ -6,7 +6,7 @@
 namespace sluice::sim::scenario {
 namespace {
 
-constexpr int critical_priority = 10;
+constexpr int critical_priority = 1;
 
 using Retries = ClientOptions::Retries;
 

@@ -43,7 +43,7 @@ CallTries::CallTries(std::span<const Claim> claims, const BackoffOptions& option
 
 void CallTries::granted(const Grants& grants) {
   if (grants) {
-    place_ = grants.place();
+    arrival_ = grants.arrival();
     return;
   }
   const Claim& claim = claims_[std::min<std::size_t>(grants.decision().step, claims_.size() - 1)];
@@ -91,7 +91,8 @@ bool CallTries::may_retry() {
 }
 
 Grants CallTries::acquire(const StopToken& stop) {
-  Grants grants = block(Claims(claims_), place_, deadline_, WaitOptions{priority(), stop});
+  const WaitOptions waits{options_.priority, options_.flow, options_.weight, stop};
+  Grants grants = block(Claims(claims_), arrival_, deadline_, waits);
   granted(grants);
   return grants;
 }

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <span>
 
 namespace sluice {
 namespace {
@@ -171,12 +170,12 @@ Word allowed_at(const StateView& state, const Scan& scan, const Rule::TurnArgs& 
     if (came > a.arrival || (came == a.arrival && who > a.client)) continue;
     ends[count++] = {until, state[at + Rule::units]};
   }
-  const std::span<End> ahead(ends.data(), count);
-  std::ranges::sort(ahead, {}, &End::until);
+  std::sort(ends.data(), ends.data() + count,
+            [](const End& one, const End& other) { return one.until < other.until; });
   Word units = scan.granted + scan.before;
-  for (const End& end : ahead) {
-    units -= end.units;
-    if (units <= a.enough) return end.until;
+  for (std::size_t i = 0; i < count; ++i) {
+    units -= ends[i].units;
+    if (units <= a.enough) return ends[i].until;
   }
   return scan.clear_at;
 }

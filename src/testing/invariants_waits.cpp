@@ -181,9 +181,9 @@ Checked check_order(std::span<const Wait> waits, std::size_t most, Span slack) {
   std::vector<std::size_t> order(waits.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::ranges::stable_sort(order, {}, [&](std::size_t i) { return waits[i].ended; });
-  std::map<int, Ranks> granted;
+  std::map<std::pair<int, int>, Ranks> granted;
   const auto ranks_of = [&](std::size_t i) -> Ranks& {
-    return granted.try_emplace(waits[i].priority, waits.size()).first->second;
+    return granted.try_emplace({waits[i].priority, waits[i].flow}, waits.size()).first->second;
   };
   auto next = order.begin();  // not granted yet, as far as those that end now can tell
   for (const std::size_t i : order) {

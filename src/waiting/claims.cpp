@@ -59,12 +59,12 @@ Claims::Claims(std::span<const Claim> claims) : claims_(claims.begin(), claims.e
 }
 
 WaiterFor<Claims>::WaiterFor(const Claims& claims, const Request& request, const Deadline& deadline,
-                             int priority)
+                             Caller caller)
     : store_(claims.store()),
       clock_(claims.store().clock()),
       deadline_(deadline.on(clock_)),
-      priority_(priority),
-      place_(request) {
+      caller_(std::move(caller)),
+      arrival_(request) {
   for (const Claim& claim : claims.claims()) {
     limits_.push_back(claim.limit().fresh());
     queue_keys_.push_back(queue_key(limits_.back()->key()));
@@ -143,7 +143,7 @@ void WaiterFor<Claims>::end(std::error_code error, const Decision& refusal) noex
   {
     const std::lock_guard lock(mutex_);
     last = std::exchange(current_, nullptr);
-    if (last) place_ = last->place();
+    if (last) arrival_ = last->arrival();
   }
   refusal_ = refusal;
   finished(error);
@@ -165,8 +165,8 @@ std::shared_ptr<const std::string> WaiterFor<Claims>::reason_for(
 }
 
 Grants WaiterFor<Claims>::take_grant() {
-  if (!granted_.allowed) return {refusal_, {}, place_};
-  return {granted_, std::move(limits_), place_};
+  if (!granted_.allowed) return {refusal_, {}, arrival_};
+  return {granted_, std::move(limits_), arrival_};
 }
 
 }  // namespace sluice::detail

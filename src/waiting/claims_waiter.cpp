@@ -18,13 +18,13 @@ Waiter::Terms ClaimsWaiter::terms_of(WaiterFor<Claims>& call, std::size_t home, 
           .key = call.queue_keys_[home],
           .clock = call.clock_,
           .deadline = call.deadline_,
-          .priority = call.priority_,
+          .caller = call.caller_,
           .units = limit.units(),
           .freed_early = limit.freed_early(),
           .ticket = call.store_.is_over()
                         ? nullptr
                         : ticket_for(*limit.queues(), call.store_.get(), limit.key()),
-          .place = call.place_,
+          .arrival = call.arrival_,
           .asleep_until = asleep_until,
           .steps = call.limits_.size()};
 }
@@ -110,7 +110,9 @@ bool ClaimsWaiter::moves_after_refusal(Time until) noexcept {
 bool ClaimsWaiter::moves_before_asking() noexcept {
   for (std::size_t i = 0; i < call_->limits_.size(); ++i) {
     if (shares_queue(i)) continue;
-    if (!call_->limits_[i]->queues()->has_sleeper_before(call_->queue_keys_[i], place())) continue;
+    if (!call_->limits_[i]->queues()->has_sleeper_before(call_->queue_keys_[i], *this,
+                                                         call_->limits_[i]->units()))
+      continue;
     next_home_ = i;
     asleep_until_ = {};
     call_->begin_move();
@@ -120,7 +122,7 @@ bool ClaimsWaiter::moves_before_asking() noexcept {
 }
 
 void ClaimsWaiter::moved() noexcept {
-  call_->place_ = place();
+  call_->arrival_ = arrival();
   call_->join(next_home_, asleep_until_);
   call_->end_move();
 }

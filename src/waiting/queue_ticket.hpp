@@ -62,7 +62,7 @@ class QueueTicket : public std::enable_shared_from_this<QueueTicket> {
 
   // What is known of the wait line.
   bool is_entered = false;
-  Word rank = 0;                   // of the waiter that the ticket stands for
+  Word rank = 0;                   // what it says; see Waiter::rank()
   Word stored_arrival = 0;         // as the store has it
   Time alive_until{};              // a lower bound of its life in the store
   Time renewed_at{};               // when the request was sent that wrote it last

@@ -2,6 +2,7 @@
 #include "src/waiting/wait_queues.hpp"
 
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "sluice/limiters/waitable.hpp"
@@ -18,8 +19,8 @@ void require_valid(const WaitQueueOptions& options) {
   const auto text = [](Span span) { return std::to_string(span.count()) + " us"; };
   require(options.max_waiters >= 1, "WaitQueueOptions::max_waiters must be 1 or more",
           std::to_string(options.max_waiters));
-  require(options.aging >= 1us && options.aging <= 24h,
-          "WaitQueueOptions::aging must be 1 us to 86400000000 us", text(options.aging));
+  require(options.lower_share >= 0 && options.lower_share <= 50,
+          "WaitQueueOptions::lower_share must be 0 to 50", std::to_string(options.lower_share));
   require(options.recheck >= 1ms && options.recheck <= 24h,
           "WaitQueueOptions::recheck must be 1000 us to 86400000000 us", text(options.recheck));
   require(options.ticket_ttl >= 10ms && options.ticket_ttl <= 1min,
@@ -29,6 +30,49 @@ void require_valid(const WaitQueueOptions& options) {
 }
 
 }  // namespace
+
+Line::Place WaitQueue::place_of(const Waiter& waiter) noexcept {
+  return {waiter.terms_.caller.priority, waiter.arrival_.sequence};
+}
+
+void WaitQueue::insert(const std::shared_ptr<Waiter>& waiter) {
+  const Waiter::Terms& terms = waiter->terms_;
+  line.insert({place_of(*waiter), terms.caller.flow, terms.caller.weight, terms.units,
+               waiter->own_units()});
+  waiter->is_in_line_ = true;
+  waiters.emplace(waiter->arrival_.sequence, waiter);
+  const bool is_last = line.units_before_last(place_of(*waiter)).has_value();
+  unjudged = unjudged == Unjudged::none && is_last ? Unjudged::one : Unjudged::all;
+  unjudged_one = waiter->arrival_.sequence;
+}
+
+void WaitQueue::erase(Waiter& waiter) noexcept {
+  if (std::exchange(waiter.is_in_line_, false)) line.erase(place_of(waiter));
+  waiters.erase(waiter.arrival_.sequence);
+}
+
+Waiter* WaitQueue::first() const noexcept {
+  const auto place = line.first();
+  return place ? waiters.find(place->number)->second.get() : nullptr;
+}
+
+Waiter& WaitQueue::take_first() noexcept {
+  Waiter& taken = *waiters.find(line.take_first().number)->second;
+  taken.stage_ = Waiter::Stage::asking;
+  ++in_flight;
+  return taken;
+}
+
+void WaitQueue::put_back(const Waiter& waiter) noexcept {
+  --in_flight;
+  line.put_back(place_of(waiter));
+}
+
+void WaitQueue::grant(Waiter& waiter) noexcept {
+  --in_flight;
+  line.grant(place_of(waiter));
+  waiter.is_in_line_ = false;
+}
 
 void WaitQueues::set(const WaitQueueOptions& options) {
   require_valid(options);
@@ -48,12 +92,17 @@ std::size_t WaitQueues::waiting(std::string_view key) const {
   return found == queues_.end() ? 0 : found->second.waiters.size();
 }
 
-bool WaitQueues::has_sleeper_before(const std::string& key, const PlaceInLine& place) const {
+bool WaitQueues::has_sleeper_before(const std::string& key, const Waiter& call, Word units) noexcept
+    try {
   const std::lock_guard lock(mutex_);
   const auto found = queues_.find(key);
-  if (found == queues_.end() || found->second.waiters.empty()) return false;
-  const Waiter& first = *found->second.waiters.begin()->second;
-  return first.stage_ == Waiter::Stage::sleeping && first.place_ < place;
+  const Waiter* const first = found == queues_.end() ? nullptr : found->second.first();
+  if (first == nullptr || first->stage_ != Waiter::Stage::sleeping) return false;
+  const Caller& caller = call.terms_.caller;
+  return !found->second.line.would_be_first(
+      {WaitQueue::place_of(call), caller.flow, caller.weight, units});
+} catch (const std::bad_alloc&) {
+  return false;  // it asks out of its turn
 }
 
 Word WaitQueues::client() const noexcept {
@@ -92,15 +141,11 @@ void WaitQueues::wake_first(std::string_view key, Woken by) noexcept try {
     const std::lock_guard lock(mutex_);
     const auto found = queues_.find(name);
     if (found == queues_.end() || found->second.waiters.empty()) return;
-    Waiter& first = *found->second.waiters.begin()->second;
-    ++found->second.releases;
-    found->second.left = {};  // it has more now
-    if (first.terms_.ticket) first.terms_.ticket->is_woken = true;
-    if (by == Woken::by_release) first.ask_at_ = first.earliest_ = Time::min();
-    if (first.stage_ == Waiter::Stage::sleeping) {
-      first.stage_ = Waiter::Stage::queued;
-      first.resumes_ = true;
-    }
+    WaitQueue& queue = found->second;
+    ++queue.releases;
+    queue.left = {};  // it has more now
+    if (const auto ticket = queue.ticket.lock()) ticket->is_woken = true;
+    if (Waiter* const first = queue.first()) first->wake(by == Woken::by_release);
   }
   pump(name);
 } catch (const std::bad_alloc&) {
@@ -112,54 +157,64 @@ void WaitQueues::cancel_all() noexcept {
   {
     const std::lock_guard lock(mutex_);
     for (const auto& [key, queue] : queues_) {
-      for (const auto& [place, waiter] : queue.waiters) all.push_back(waiter);
+      const Waiter* const first = queue.first();
+      if (first != nullptr) all.push_back(queue.waiters.find(first->arrival_.sequence)->second);
+      for (const auto& [number, waiter] : queue.waiters) {
+        if (waiter.get() != first) all.push_back(waiter);
+      }
     }
   }
-  // The last one first: no waiter moves up only to be cancelled next.
+  // The first ones last: no waiter moves up only to be cancelled next.
   for (auto waiter = all.rbegin(); waiter != all.rend(); ++waiter) (*waiter)->cancel();
 }
 
 std::shared_ptr<Waiter> WaitQueues::next_to_ask(WaitQueue& queue) noexcept {
-  for (const auto& [place, waiter] : queue.waiters) {
-    switch (waiter->stage_) {
-      case Waiter::Stage::queued:
-        if (queue.in_flight == 0) return waiter;
-        return queue.in_flight < queue.in_flight_limit && waiter->may_ask_too() ? waiter : nullptr;
-      case Waiter::Stage::asking:
-        break;
-      default:
-        return nullptr;  // it was refused: no later waiter asks before it
-    }
+  Waiter* const first = queue.first();
+  // Nobody asks before one that was refused.
+  if (first == nullptr || first->stage_ != Waiter::Stage::queued) return nullptr;
+  if (queue.in_flight > 0) {
+    if (queue.in_flight >= queue.in_flight_limit || !first->may_ask_too()) return nullptr;
   }
-  return nullptr;
+  return queue.take_first().shared_from_this();
+}
+
+/// Whether the first waiter, which sleeps, and those ahead in its flow, which ask for so many
+/// units, keep a waiter beyond its deadline.
+bool WaitQueues::is_too_late(const WaitQueue& queue, const Line::Place& place, Word ahead,
+                             Span& wait) noexcept {
+  const Waiter& first = *queue.first();
+  const Waiter& waiter = *queue.waiters.find(place.number)->second;
+  if (&waiter == &first || waiter.stage_ != Waiter::Stage::queued) return false;
+  if (waiter.shares_flow_with(first)) ahead -= first.own_units();
+  wait = waiter.wait_behind(first, ahead);
+  return wait > waiter.terms_.deadline - waiter.terms_.clock.now();
 }
 
 /// Ends a waiter that the callers ahead of it keep beyond its deadline.
 std::shared_ptr<Waiter> WaitQueues::end_one_too_late(WaitQueue& queue,
                                                      Waiter::PendingActions& actions) noexcept {
   using Unjudged = WaitQueue::Unjudged;
-  if (queue.unjudged == Unjudged::none || queue.waiters.empty()) return nullptr;
-  const Waiter& first = *queue.waiters.begin()->second;
-  if (first.stage_ != Waiter::Stage::sleeping || first.terms_.freed_early) return nullptr;
-  auto next = std::next(queue.waiters.begin());
-  Word ahead = 0;  // of those behind the first
-  if (queue.unjudged == Unjudged::last && next != queue.waiters.end()) {
-    next = std::prev(queue.waiters.end());
-    ahead = queue.units - first.own_units() - next->second->own_units();
+  const Waiter* const first = queue.first();
+  if (queue.unjudged == Unjudged::none || first == nullptr) return nullptr;
+  if (first->stage_ != Waiter::Stage::sleeping || first->terms_.freed_early) return nullptr;
+  std::shared_ptr<Waiter> late;
+  Span wait{0};
+  const auto judge = [&](const Line::Place& place, Word ahead) {
+    if (is_too_late(queue, place, ahead, wait)) late = queue.waiters.find(place.number)->second;
+    return late != nullptr;
+  };
+  if (queue.unjudged == Unjudged::all) {
+    queue.line.find_in_flows(judge);
+  } else if (const auto one = queue.waiters.find(queue.unjudged_one); one != queue.waiters.end()) {
+    const Line::Place place = WaitQueue::place_of(*one->second);
+    judge(place, queue.line.units_before_last(place).value_or(0));
   }
-  for (; next != queue.waiters.end(); ++next) {
-    Waiter& waiter = *next->second;
-    const Span wait = waiter.wait_behind(first, ahead);
-    if (waiter.stage_ == Waiter::Stage::queued &&
-        wait > waiter.terms_.deadline - waiter.terms_.clock.now()) {
-      const std::shared_ptr<Waiter> late = next->second;
-      actions = waiter.end_refused(wait);
-      return late;
-    }
-    ahead += waiter.own_units();
+  if (late) {
+    actions = late->end_refused(wait);
+  } else {
+    queue.unjudged = Unjudged::none;
   }
-  queue.unjudged = Unjudged::none;
-  return nullptr;
+  return late;
 }
 
 /// Sends the requests that may be sent. One thread does so for a queue at a time, in a loop: with a
@@ -175,8 +230,6 @@ void WaitQueues::pump(const std::string& key) noexcept {
   while (queue.pump_again) {
     queue.pump_again = false;
     while (const std::shared_ptr<Waiter> next = next_to_ask(queue)) {
-      next->stage_ = Waiter::Stage::asking;
-      ++queue.in_flight;
       lock.unlock();
       next->send();
       lock.lock();

@@ -12,12 +12,10 @@
 
 #include "sluice/detail/waiter.hpp"
 #include "sluice/wait_options.hpp"
+#include "src/waiting/line.hpp"
 #include "src/waiting/queue_ticket.hpp"
 
 namespace sluice::detail {
-
-/// In line.
-using WaiterMap = std::map<PlaceInLine, std::shared_ptr<Waiter>>;
 
 /// The callers that wait for one key. Guarded by the mutex of its WaitQueues.
 struct WaitQueue {
@@ -26,11 +24,24 @@ struct WaitQueue {
   /// this many.
   static constexpr std::size_t max_in_flight = 16;
 
-  WaiterMap waiters;  // queued, asking, entering or sleeping
-  Word units = 0;     // that those of them ask for who wait for this limit alone
-  enum class Unjudged : std::uint8_t { none, last, all };
+  /// May throw std::bad_alloc.
+  void insert(const std::shared_ptr<Waiter>& waiter);
+  void erase(Waiter& waiter) noexcept;
+  /// The first of those that are neither asking nor entering; null: there is none.
+  [[nodiscard]] Waiter* first() const noexcept;
+  /// The first is asking.
+  Waiter& take_first() noexcept;
+  /// It is neither asking nor entering any more.
+  void put_back(const Waiter& waiter) noexcept;
+  void grant(Waiter& waiter) noexcept;
+  [[nodiscard]] static Line::Place place_of(const Waiter& waiter) noexcept;
+
+  std::map<std::uint64_t, std::shared_ptr<Waiter>> waiters;  // by arrival
+  Line line;
+  enum class Unjudged : std::uint8_t { none, one, all };
   Unjudged unjudged = Unjudged::none;  // whose deadlines may be too early: see end_one_too_late()
-  std::size_t in_flight = 0;
+  std::uint64_t unjudged_one = 0;
+  std::size_t in_flight = 0;                    // asking or entering
   std::size_t in_flight_limit = max_in_flight;  // as the last answer suggests
   Time last_grant{};                            // the time of the latest grant
   Decision left{};                              // what that has left; see Waiter::left()
@@ -68,8 +79,10 @@ class WaitQueues : public std::enable_shared_from_this<WaitQueues> {
   [[nodiscard]] Word client() const noexcept;
   /// Cancels all waits.
   void cancel_all() noexcept;
-  /// True if the first waiter for the key is before this place, and sleeps.
-  [[nodiscard]] bool has_sleeper_before(const std::string& key, const PlaceInLine& place) const;
+  /// True if the first waiter for the key sleeps, and a call like this one that asks for so many
+  /// units would be behind it.
+  [[nodiscard]] bool has_sleeper_before(const std::string& key, const Waiter& call,
+                                        Word units) noexcept;
   /// How many callers wait for the key.
   [[nodiscard]] std::size_t waiting(std::string_view key) const;
 
@@ -80,6 +93,8 @@ class WaitQueues : public std::enable_shared_from_this<WaitQueues> {
   void note_contended(const std::string& key, Time now) noexcept;
   void pump(const std::string& key) noexcept;
   [[nodiscard]] static std::shared_ptr<Waiter> next_to_ask(WaitQueue& queue) noexcept;
+  [[nodiscard]] static bool is_too_late(const WaitQueue& queue, const Line::Place& place,
+                                        Word ahead, Span& wait) noexcept;
   [[nodiscard]] static std::shared_ptr<Waiter> end_one_too_late(
       WaitQueue& queue, Waiter::PendingActions& actions) noexcept;
 

@@ -38,8 +38,9 @@ void Waiter::start() noexcept {
   try {
     const std::lock_guard lock(terms_.queues->mutex_);
     const WaitQueueOptions& options = terms_.queues->options_;
-    place_ = terms_.place.value_or(new_place(options.aging));
+    arrival_ = terms_.arrival.value_or(new_arrival());
     queue_ = &terms_.queues->queues_[terms_.key];
+    queue_->line.set_lower_share(options.lower_share);
     if (!queue_->waiters.empty()) terms_.ticket = queue_->ticket.lock();
     queue_->ticket = terms_.ticket;
     if (queue_->waiters.size() >= options.max_waiters) victim = overflow_victim();
@@ -59,23 +60,18 @@ void Waiter::start() noexcept {
   run(actions);
 }
 
-PlaceInLine Waiter::new_place(Span aging) const noexcept {
+Arrival Waiter::new_arrival() const noexcept {
   static std::atomic<std::uint64_t> arrivals{0};
-  return {to_word(terms_.clock.now()) - terms_.priority * aging.count(),
+  return {to_word(terms_.clock.now()),
           arrivals.fetch_add(1, std::memory_order_relaxed)};  // the mutex of each queue orders it
 }
 
-/// Returns the waiter behind this one, or null.
+/// Returns the waiter that was the first, if it is overtaken.
 std::shared_ptr<Waiter> Waiter::insert() {
-  const auto position = queue_->waiters.emplace(place_, shared_from_this()).first;
-  queue_->units += own_units();
+  Waiter* const first = queue_->first();
+  queue_->insert(shared_from_this());
   stage_ = Stage::queued;
-  const auto next = std::next(position);
-  using Unjudged = WaitQueue::Unjudged;
-  const bool others_are_judged = queue_->unjudged == Unjudged::none;
-  const bool is_last = next == queue_->waiters.end();
-  queue_->unjudged = others_are_judged && is_last ? Unjudged::last : Unjudged::all;
-  return is_last ? nullptr : next->second;
+  return first != nullptr && queue_->first() == this ? first->shared_from_this() : nullptr;
 }
 
 /// That it surely takes of the limit of this queue, if it is granted.
@@ -112,22 +108,37 @@ Span Waiter::wait_behind(const Waiter& first, Word ahead) const noexcept {
 /// may be a grant.
 std::shared_ptr<Waiter> Waiter::overflow_victim() noexcept {
   if (terms_.queues->options_.overflow == Overflow::refuse_newest) return shared_from_this();
-  std::shared_ptr<Waiter> oldest;
-  for (const auto& [place, waiter] : queue_->waiters) {
-    if (waiter->stage_ == Stage::asking || waiter->stage_ == Stage::entering) continue;
-    if (!oldest || place.sequence < oldest->place_.sequence) oldest = waiter;
+  for (const auto& [number, waiter] : queue_->waiters) {
+    if (waiter->stage_ != Stage::asking && waiter->stage_ != Stage::entering) return waiter;
   }
-  return oldest ? oldest : shared_from_this();
+  return shared_from_this();
 }
 
-bool Waiter::is_first() const noexcept { return queue_->waiters.begin()->second.get() == this; }
+bool Waiter::is_first() const noexcept { return queue_->first() == this; }
+
+/// It is the first, and no request is in flight.
+bool Waiter::is_next() const noexcept { return queue_->in_flight == 0 && is_first(); }
+
+bool Waiter::shares_flow_with(const Waiter& other) const noexcept {
+  const Caller& a = terms_.caller;
+  const Caller& b = other.terms_.caller;
+  return a.priority == b.priority && a.flow == b.flow;
+}
+
+/// Something came back, or the turn did.
+void Waiter::wake(bool by_release) noexcept {
+  if (by_release) ask_at_ = earliest_ = Time::min();
+  if (stage_ != Stage::sleeping) return;
+  stage_ = Stage::queued;
+  resumes_ = true;
+}
 
 /// How long the first waiter still sleeps; zero if it does not, or is this one.
 Span Waiter::sleep_of_first() const noexcept {
-  const Waiter& first = *queue_->waiters.begin()->second;
-  if (&first == this || first.stage_ != Stage::sleeping) return Span{0};
+  const Waiter* const first = queue_->first();
+  if (first == nullptr || first == this || first->stage_ != Stage::sleeping) return Span{0};
   const Time now = terms_.clock.now();
-  return std::max(now, first.earliest_) - now;
+  return std::max(now, first->earliest_) - now;
 }
 
 /// The waiter need not ask before this instant: the units cannot be there before. A waiter whose
@@ -138,7 +149,7 @@ Time Waiter::pause_end(Time now) const noexcept {
 }
 
 void Waiter::pause(Time now) noexcept {
-  --queue_->in_flight;
+  queue_->put_back(*this);
   queue_->in_flight_limit = 1;
   stage_ = Stage::sleeping;
   earliest_ = until_ = pause_end(now);
@@ -153,6 +164,7 @@ void Waiter::on_time() noexcept {
       stage_ = Stage::queued;
       resumes_ = true;
       until_ = Time::max();
+      actions.timer = true;  // it may have been overtaken
     } else if (stage_ == Stage::queued && now >= terms_.deadline) {
       actions = end_refused(sleep_of_first());
     } else if (is_overdue(now)) {
@@ -195,7 +207,7 @@ bool Waiter::is_under_way() const {
 
 /// Its next request follows at once. It must not count as waiting for an instant: a clock that
 /// advances whenever all threads wait would advance.
-bool Waiter::is_about_to_ask() const noexcept { return resumes_ && is_first(); }
+bool Waiter::is_about_to_ask() const noexcept { return resumes_ && is_next(); }
 
 /// Sends the next request, or lets the waiter sleep.
 void Waiter::send() noexcept {
@@ -222,7 +234,7 @@ void Waiter::leave_before_asking() noexcept {
   PendingActions actions;
   {
     const std::lock_guard lock(terms_.queues->mutex_);
-    --queue_->in_flight;
+    queue_->put_back(*this);
     actions = move_away();
   }
   run(actions);
@@ -263,7 +275,7 @@ bool Waiter::is_overdue(Time now) const noexcept {
 
 /// The wait ends without an answer. Entering the wait line charges nothing: the last refusal holds.
 Waiter::PendingActions Waiter::give_up() noexcept {
-  --queue_->in_flight;
+  queue_->put_back(*this);
   const Errc harmless = cancelled_ ? Errc::cancelled : Errc::timed_out;
   const bool is_asking = stage_ == Stage::asking;
   const bool is_refused = !is_asking && !cancelled_ && refusal_.at != Time{};
@@ -293,7 +305,11 @@ void Waiter::answered(void* self, const Outcome& outcome) noexcept {
     if (waiter.stage_ == Stage::overdue) {
       if (!error && decision.allowed) actions = waiter.begin_refund();
     } else {
-      --waiter.queue_->in_flight;
+      if (!error && decision.allowed) {
+        waiter.queue_->grant(waiter);
+      } else {
+        waiter.queue_->put_back(waiter);
+      }
       if (waiter.terms_.ticket && !error) waiter.note_turn(outcome);
       if (error && outcome.decision.step < waiter.terms_.steps) waiter.refusal_ = outcome.decision;
       actions = waiter.take_answer(error, decision);
@@ -309,7 +325,8 @@ void Waiter::note_grant(const Decision& decision) noexcept {
   queue_->in_flight_limit =
       std::min({2 * queue_->in_flight_limit, WaitQueue::max_in_flight, remaining});
   queue_->last_grant = terms_.clock.now();
-  queue_->left = left();
+  // What is decided in the place of the store says nothing of what the limit has left.
+  queue_->left = is_degraded(decision.source) ? Decision{} : left();
 }
 
 Waiter::PendingActions Waiter::take_answer(std::error_code error,
@@ -389,7 +406,7 @@ Waiter::PendingActions Waiter::begin_refund(Word wake) noexcept {
 /// more; else 0.
 Word Waiter::leave_queue() noexcept {
   if (queue_ == nullptr) return 0;
-  if (queue_->waiters.erase(place_) != 0) queue_->units -= own_units();
+  queue_->erase(*this);
   const bool is_last = terms_.ticket && queue_->waiters.empty();
   queue_ = nullptr;
   return is_last && std::exchange(terms_.ticket->is_entered, false) ? terms_.ticket->stored_arrival

@@ -12,6 +12,10 @@ namespace {
 // doubles it up to WaitQueueOptions::recheck. Where wake-ups arrive, it pauses for that at once.
 constexpr Span shortest_poll = std::chrono::milliseconds{1};
 
+// A process whose callers have a higher priority is before one whose callers came up to 12 days
+// earlier: no wait lasts so long. Arrivals by today's epoch remain below 2^52 for 80 years.
+constexpr Word class_span = Word{1} << 40;
+
 /// Grants are the shortest.
 bool shorter_wait(const Decision& a, const Decision& b) noexcept {
   return a.allowed != b.allowed ? a.allowed : a.retry_after < b.retry_after;
@@ -73,10 +77,10 @@ Step Waiter::turn_step(Time now) noexcept {
   asks_woken_ = ticket.is_behind() && ticket.is_woken;
   ticket.is_woken = false;
   const Waiter* const next = successor();
-  next_rank_ = next != nullptr ? next->place_.rank : 0;
-  next_arrival_ = next != nullptr ? arrival_of(*next) : 0;
+  next_rank_ = next != nullptr ? next->rank() : 0;
+  next_arrival_ = next != nullptr ? arrival_of(next_rank_) : 0;
   ticket_life_ = ticket.ttl();
-  return ticket.turn_step({arrival_of(*this), units_in_line()},
+  return ticket.turn_step({arrival_of(rank()), units_in_line()},
                           {next_arrival_, next != nullptr ? next->units_in_line() : 1},
                           is_enough ? ticket.enough : 0);
 }
@@ -105,7 +109,7 @@ Time Waiter::own_units_at() const noexcept {
 /// all ahead; at `own` it has them for the waiter, and `beyond` for others. After each refusal of
 /// such a request the next one waits twice as long: older callers of another process may come
 /// between.
-void Waiter::expect_enough(const Decision& left, Time own, Word beyond, Time now) noexcept {
+void Waiter::expect_enough(const Decision& left, Time own, Word beyond, Time now) const noexcept {
   QueueTicket& ticket = *terms_.ticket;
   ticket.enough = std::min(ticket.granted + std::max(ticket.units_ahead, beyond), word_limit);
   ticket.enough_at = Time::max();
@@ -122,11 +126,13 @@ void Waiter::expect_enough(const Decision& left, Time own, Word beyond, Time now
 Step Waiter::enter_step(Time now) noexcept {
   QueueTicket& ticket = *terms_.ticket;
   stage_ = Stage::entering;
+  queue_->in_flight_limit = 1;  // nobody asks meanwhile
   // No process can be granted before the limiter's hint, so a ticket delays nobody until then.
   const Span hint = terms_.freed_early ? Span{0} : std::max(now, ask_at_) - now;
   ticket_life_ = ticket.ttl() + std::min(hint, QueueTicket::longest_hint);
-  moves_back_ = ticket.is_entered && ticket.rank < place_.rank;
-  ticket.stored_arrival = arrival_of(*this);
+  sent_rank_ = rank();
+  moves_back_ = ticket.is_entered && ticket.rank < sent_rank_;
+  ticket.stored_arrival = arrival_of(sent_rank_);
   return ticket.enter_step({ticket.stored_arrival, units_in_line()}, ticket_life_);
 }
 
@@ -134,19 +140,20 @@ Step Waiter::enter_step(Time now) noexcept {
 /// processes. Two processes in that state would refuse each other for ever.
 bool Waiter::holds_ticket_of_another() const noexcept {
   const QueueTicket& ticket = *terms_.ticket;
-  return ticket.first_other != 0 && ticket.is_entered && ticket.rank != place_.rank;
+  return ticket.first_other != 0 && ticket.is_entered && ticket.rank != rank();
 }
 
 /// It joins the others before it asks.
 bool Waiter::must_enter() const noexcept {
   const QueueTicket& ticket = *terms_.ticket;
-  return is_first() && (holds_ticket_of_another() || (ticket.was_contended && !ticket.is_entered));
+  return queue_->in_flight == 1 &&
+         (holds_ticket_of_another() || (ticket.was_contended && !ticket.is_entered));
 }
 
 /// When the ticket must be entered or renewed.
 Time Waiter::renew_ticket_at(Time now) const noexcept {
   const QueueTicket& ticket = *terms_.ticket;
-  if (!ticket.is_entered || ticket.rank != place_.rank) return Time::min();
+  if (!ticket.is_entered || ticket.rank != rank()) return Time::min();
   const Span half = ticket.ttl() / 2;
   const Time ask = terms_.freed_early ? now : std::max(now, ask_at_);
   if (ticket.alive_until < ask + half && ask > now) {  // it would expire before the hint
@@ -174,24 +181,31 @@ Time Waiter::quiet_until(Time from) noexcept {
 
 void Waiter::sleep_with_ticket(Time now) noexcept {
   const QueueTicket& ticket = *terms_.ticket;
-  --queue_->in_flight;
+  queue_->put_back(*this);
   stage_ = Stage::sleeping;
   const Time turn = std::min(ticket.quiet_until, ticket.enough_at);
   const Time ask = ticket.is_woken ? ask_at_ : std::max(ask_at_, turn);
   until_ = std::min({ask, renew_ticket_at(now), terms_.deadline});
 }
 
-/// The arrival of a waiter by the store's clock; behind all others if that clock is not known.
-Word Waiter::arrival_of(const Waiter& waiter) const noexcept {
-  const auto lead = terms_.queues->store_clock_lead_;
-  return lead ? std::clamp(waiter.place_.rank + lead->count(), Word{1}, word_limit) : word_limit;
+/// What orders processes, by the clock of the wait: the highest priority that waits here, or is
+/// this waiter's, and since when that waits.
+Word Waiter::rank() const noexcept {
+  const Line::Place own = WaitQueue::place_of(*this);
+  const Line::Place place = std::max(own, queue_->line.oldest().value_or(own), &Line::is_behind);
+  const Waiter& oldest = place == own ? *this : *queue_->waiters.find(place.number)->second;
+  return oldest.arrival_.at - place.priority * class_span;
 }
 
-/// The next waiter of this process, or null.
-Waiter* Waiter::successor() noexcept {
-  if (!terms_.queues->store_clock_lead_) return nullptr;
-  const auto next = std::next(queue_->waiters.find(place_));
-  return next == queue_->waiters.end() ? nullptr : next->second.get();
+/// A rank by the store's clock; behind all others if that clock is not known.
+Word Waiter::arrival_of(Word rank) const noexcept {
+  const auto lead = terms_.queues->store_clock_lead_;
+  return lead ? std::clamp(rank + lead->count(), Word{1}, word_limit) : word_limit;
+}
+
+/// The next waiter of this process while this one asks, or null.
+const Waiter* Waiter::successor() const noexcept {
+  return terms_.queues->store_clock_lead_ ? queue_->first() : nullptr;
 }
 
 /// The store answered between sent_ and now, which bounds the difference of the two clocks. The
@@ -238,7 +252,7 @@ Word Waiter::pass_ticket_on() noexcept {
   ticket.quiet_until = Time::min();
   if (ticket.is_behind()) ticket.quiet_until = quiet_until(now);
   ticket.in_vain = 0;
-  if (Waiter* const next = successor()) {
+  if (const Waiter* const next = successor()) {
     const Word beyond = std::max<Word>(0, queue_->left.remaining - next->terms_.units);
     next->expect_enough(queue_->left, next->own_units_at(), beyond, now);
   }
@@ -284,7 +298,7 @@ Word Waiter::note_entered(const Outcome& outcome) noexcept {
   QueueTicket& ticket = *terms_.ticket;
   ticket.is_entered =
       true;  // after an error too: it is sent again when the ticket is to be renewed
-  ticket.rank = place_.rank;
+  ticket.rank = sent_rank_;
   ticket.alive_until = sent_ + ticket_life_;
   ticket.renewed_at = sent_;
   ticket.receives_wake_ups = ticket.is_listening();
@@ -331,7 +345,7 @@ void Waiter::entered(void* self, const Outcome& outcome) noexcept {
     alive = std::move(waiter.self_);
     waiter.answer_by_ = Time::max();
     const bool is_overdue = waiter.stage_ == Stage::overdue;
-    if (!is_overdue) --waiter.queue_->in_flight;
+    if (!is_overdue) waiter.queue_->put_back(waiter);
     const Word wake = is_overdue ? 0 : waiter.note_entered(outcome);
     if (is_overdue) {
       if (!outcome.error) actions.leave = waiter.leave_if_nobody_waits();

@@ -178,8 +178,10 @@ TEST_CASE("an exception says which value was wrong, and what is allowed", "[erro
           CHECK(told_by([&] { return limiter.peek("a", 11); }) == type + "::peek: " + too_much);
           CHECK(told_by([&] { return limiter.acquire("a", 11, 0s); }) ==
                 type + "::acquire: " + too_much);
-          CHECK(told_by([&] { return limiter.acquire("a", 1, 0s, {.priority = 1001}); }) ==
-                type + "::acquire: priority 1001, allowed -1000 to 1000");
+          CHECK(told_by([&] { return limiter.acquire("a", 1, 0s, {.priority = 4}); }) ==
+                type + "::acquire: priority 4, allowed -3 to 3");
+          CHECK(told_by([&] { return limiter.acquire("a", 1, 0s, {.weight = 1001}); }) ==
+                type + "::acquire: weight 1001, allowed 1 to 1000");
           CHECK(told_by([&] { limiter.reward("a", -1); }) ==
                 type + "::reward: amount -1, allowed 0 to 2^52");
           CHECK(told_by([&] { limiter.reward("a", word_limit + 1); }) ==

@@ -119,6 +119,28 @@ TEST_CASE("a wait is cancelled by its slot, and gives back what it had reserved"
   signal.emit(boost::asio::cancellation_type::all);  // over already
 }
 
+TEST_CASE("asynchronous waits are served by priority and flow", "[asio][waiting]") {
+  Spent world;
+  std::vector<int> order;
+  const auto note = [&](int name) {
+    return boost::asio::bind_executor(world.context, [&order, name](auto error, Reservation) {
+      if (!error) order.push_back(name);
+    });
+  };
+  for (int i = 0; i < 9; ++i) async_acquire(world.bucket, "a", 1, 1h, note(0));
+  using Options = sluice::asio::AsyncWaitOptions;
+  async_acquire(world.bucket, "a", 1, 1h, Options{.flow = std::string(40, 'x')}, note(1));
+  async_acquire(world.bucket, "a", 1, 1h, Options{.flow = "y", .weight = 9}, note(2));
+  async_acquire(world.bucket, "a", 1, 1h, Options{.priority = 1}, note(3));
+  for (int i = 0; i < 4; ++i) {
+    world.clock.advance(1s);
+    world.context.poll();
+  }
+  CHECK(order == std::vector{3, 2, 0, 1});
+  world.bucket.cancel_waits();
+  world.context.run();
+}
+
 TEST_CASE("cancel_waits() ends all waits, from any thread", "[asio][waiting]") {
   Spent world;
   int over = 0;

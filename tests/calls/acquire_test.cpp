@@ -30,7 +30,7 @@ struct Bench {
   std::map<int, std::error_code> failed;
 
   Waiting wait(int name, std::vector<Claim> claims, const Deadline& deadline = Deadline::never(),
-               int priority = 0) {
+               const detail::Caller& caller = {}) {
     return wait_for(
         detail::Claims(claims), {}, deadline,
         [this, name](std::error_code error, Grants grants) {
@@ -44,7 +44,7 @@ struct Bench {
             held[name] = std::move(grants);
           }
         },
-        priority);
+        caller);
   }
   [[nodiscard]] std::uint64_t operations() const { return store.counts().calls; }
 };
@@ -151,6 +151,27 @@ TEST_CASE("calls of one limit and of several stand in one queue", "[claims]") {
   bench.wait(4, {{window, "a"}, {bucket, "a"}});
   bench.clock.advance(10min);
   CHECK(bench.granted == std::vector{0, 1, 2, 3, 4});
+}
+
+TEST_CASE("a call waits behind nobody whom its priority or flow puts before, at any of its limits",
+          "[claims]") {
+  Bench bench;
+  const TokenBucket one(bench.store, "one", Quota::per_second(1).burst(100));
+  const TokenBucket two(bench.store, "two", Quota::per_second(1).burst(100));
+  const TokenBucket free(bench.store, "free", Quota::per_second(1).burst(100));
+  (void)one.try_acquire("a", 50);
+  (void)two.try_acquire("a", 50);
+  bench.wait(1, {{one, "a", 100}});
+  bench.wait(2, {{two, "a", 100}});
+  bench.wait(3, {{free, "a"}, {two, "a"}});
+  CHECK(bench.granted.empty());
+  bench.wait(4, {{one, "a"}, {two, "a"}, {free, "a"}}, Deadline::never(), {.priority = 1});
+  CHECK(bench.granted == std::vector{4});
+  bench.wait(5, {{two, "a"}, {free, "a"}, {one, "a"}}, Deadline::never(), {.flow = "other"});
+  CHECK(bench.granted == std::vector{4, 5});
+  bench.clock.advance(10min);
+  CHECK(bench.granted.size() == 5);
+  CHECK(bench.granted.back() == 3);
 }
 
 TEST_CASE("the calls of several processes are served in one order", "[claims]") {
@@ -409,7 +430,7 @@ TEST_CASE("what is wrong with claims is said", "[claims]") {
   CHECK(error == Errc::duplicate_key);
   (void)acquire({{bucket, "b"}, {bucket, "a", 2}}, 0s, {}, error);
   CHECK(error == Errc::cost_exceeds_capacity);
-  (void)acquire({{bucket, "b"}}, 0s, {.priority = 1001}, error);
+  (void)acquire({{bucket, "b"}}, 0s, {.priority = 4}, error);
   CHECK(error == Errc::invalid_argument);
   CHECK_THROWS_WITH(acquire({{bucket, "b"}, {bucket, "a", 2}}, 0s), Catch::Contains("cost 2"));
 }

@@ -142,11 +142,11 @@ TEST_CASE("a retry waits at the place of the first try", "[calls][claims]") {
   const TokenBucket bucket(*store, "b", Quota::per_second(100));
   const detail::Claims claims(std::vector<Claim>{{window, "a"}, {bucket, "a"}});
   std::vector<int> order;
-  std::optional<detail::PlaceInLine> first;
-  const auto wait = [&](int name, std::optional<detail::PlaceInLine> place) {
+  std::optional<detail::Arrival> first;
+  const auto wait = [&](int name, std::optional<detail::Arrival> place) {
     return wait_for(claims, place, Deadline::never(), [&, name](std::error_code, Grants grants) {
       order.push_back(name);
-      if (name == 0) first = grants.place();
+      if (name == 0) first = grants.arrival();
     });
   };
   const std::vector probes{wait(0, {}), wait(1, {}), wait(2, {}), wait(3, first)};

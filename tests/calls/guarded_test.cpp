@@ -1,8 +1,12 @@
 // guarded(): what is called when, what is given back, and whose error it is.
+#include <array>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 #include "sluice/sluice.hpp"
 #include "tests/catch.hpp"
+#include "tests/waiting/probe.hpp"
 
 namespace sluice::test {
 
@@ -33,6 +37,34 @@ TEST_CASE("a guarded call waits for its grant, and its result comes back", "[cal
   int called = 0;
   guarded(bucket, "a", 1, 10s, [&] { ++called; });
   CHECK(called == 1);
+}
+
+TEST_CASE("calls pass their priority and flow on", "[calls]") {
+  World world;
+  const TokenBucket bucket(*world.store, "b", Quota::per_second(1).burst(1));
+  REQUIRE(bucket.try_acquire("a"));
+  std::vector<std::shared_ptr<Probe<TokenBucket>>> backlog;
+  for (int i = 0; i < 20; ++i) {
+    backlog.push_back(wait_for(bucket, {"a", 1}, 1h, [](std::error_code, const Reservation&) {}));
+  }
+  const Time start = world.clock.now();
+  const std::array claims{Claim(bucket, "a")};
+  const Call of_high_priority({{bucket, "a"}}, {.priority = 1});
+  of_high_priority([] {});
+  CHECK(world.clock.now() == start + 1s);
+  guarded(bucket, "a", 1, 1h, [] {}, {.priority = 1});
+  CHECK(world.clock.now() == start + 2s);
+  // By arrival, where both have the same weight.
+  const Call of_flow({{bucket, "a"}}, {.flow = std::string(40, 'x')});
+  CHECK(of_flow.options().flow == std::string(40, 'x'));
+  of_flow([] {});
+  CHECK(world.clock.now() == start + 4s);
+  guarded(bucket, "a", 1, 1h, [] {}, {.flow = "y", .weight = 2});
+  CHECK(world.clock.now() == start + 5s);
+  const Grants granted = acquire(claims, 1h, {.flow = "z", .weight = 1000});
+  CHECK(granted);
+  CHECK(world.clock.now() == start + 6s);
+  bucket.cancel_waits();
 }
 
 TEST_CASE("a refusal is the limiter's error, and nothing is called", "[calls]") {

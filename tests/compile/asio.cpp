@@ -75,18 +75,18 @@ boost::asio::awaitable<void> blocking_calls_end_no_coroutine(
 boost::asio::awaitable<void> options_are_no_token(
     const TokenBucket& b, const SlotLock& lock, const Gates& gates, std::span<const Scope> scopes,
     const SharedSlidingWindow& rate, std::span<const Claim> claims) {
-  asio::AsyncWaitOptions options{.priority = 5};
-  static_cast<void>(co_await asio::async_acquire(b, "k", 1, 5s, asio::AsyncWaitOptions{.priority = 5}));
+  asio::AsyncWaitOptions options{.priority = 3};
+  static_cast<void>(co_await asio::async_acquire(b, "k", 1, 5s, asio::AsyncWaitOptions{.priority = 3}));
   static_cast<void>(co_await asio::async_acquire(b, "k", 1, 5s, options));
-  static_cast<void>(co_await asio::async_acquire(b, "k", 1, 5s, {.priority = 5}));
+  static_cast<void>(co_await asio::async_acquire(b, "k", 1, 5s, {.priority = 3}));
   static_cast<void>(co_await asio::async_acquire(lock, "k", 5s, options));
-  static_cast<void>(co_await asio::async_acquire(lock, "k", 5s, {.priority = 5}));
+  static_cast<void>(co_await asio::async_acquire(lock, "k", 5s, {.priority = 3}));
   static_cast<void>(co_await asio::async_acquire(gates, scopes, 5s, options));
-  static_cast<void>(co_await asio::async_acquire(gates, scopes, 5s, {.priority = 5}));
+  static_cast<void>(co_await asio::async_acquire(gates, scopes, 5s, {.priority = 3}));
   static_cast<void>(co_await asio::async_acquire(rate, 1, 5s, options));
-  static_cast<void>(co_await asio::async_acquire(rate, 1, 5s, {.priority = 5}));
+  static_cast<void>(co_await asio::async_acquire(rate, 1, 5s, {.priority = 3}));
   Grants some = co_await asio::async_acquire(claims, 5s, options);
-  some = co_await asio::async_acquire(claims, 5s, {.priority = 5});
+  some = co_await asio::async_acquire(claims, 5s, {.priority = 3});
   some = asio::async_acquire(claims, 5s, options, use_future).get();
   asio::async_acquire(b, "k", 1, 5s, options, [](auto, const Reservation&) {});
 }

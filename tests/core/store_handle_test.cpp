@@ -141,7 +141,7 @@ TEST_CASE("who waits does not own the store", "[core][store_handle]") {
     void finished(std::error_code) noexcept override {}
   };
   const long owners = store.use_count();
-  const auto waiter =
-      std::make_shared<Waiting>(bucket, detail::KeyedRequest("a", 1), Deadline::never(), 0);
+  const auto waiter = std::make_shared<Waiting>(bucket, detail::KeyedRequest("a", 1),
+                                                Deadline::never(), detail::Caller{});
   CHECK(store.use_count() == owners);
 }

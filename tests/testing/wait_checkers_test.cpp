@@ -43,7 +43,7 @@ TEST_CASE("the checker of ends finds a wait that is told twice, never, or a tick
   CHECK(check_waits_end(waits));
 }
 
-TEST_CASE("the checker of order counts who overtakes, of equal priority and later arrival",
+TEST_CASE("the checker of order counts who overtakes, of equal priority and flow",
           "[checkers][L5]") {
   const std::vector<Wait> fifo{waited(0s, 5s), waited(1s, 5s), waited(2s, 6s), waited(2s, 7s)};
   CHECK_FALSE(check_order(fifo));
@@ -53,6 +53,9 @@ TEST_CASE("the checker of order counts who overtakes, of equal priority and late
   CHECK(check_order(waits)->excess == 1);
   CHECK_FALSE(check_order(waits, 1));
   waits[3].priority = 1;
+  CHECK_FALSE(check_order(waits));
+  waits[3].priority = 0;
+  waits[3].flow = 1;
   CHECK_FALSE(check_order(waits));
   // Who gives up was overtaken, too, and overtakes nobody.
   waits = fifo;

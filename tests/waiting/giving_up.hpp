@@ -154,7 +154,7 @@ class GivingUpModel {
     const Deadline deadline =
         options_.leaving == Leaving::deadline ? Deadline(leaves) : Deadline::never();
     caller.probe = std::make_shared<Probe<L>>(
-        *process.limiter, request_(*process.limiter, caller.units), deadline, 0);
+        *process.limiter, request_(*process.limiter, caller.units), deadline, detail::Caller{});
     caller.probe->start([this, &caller](std::error_code error, auto grant) {
       caller.is_over = true;
       time_.cancel_timer(caller.timer);

@@ -80,17 +80,16 @@ struct End {
 template <class L>
 auto wait(const L& limiter, Holding& store, End& end, const Deadline& deadline, int priority = 0,
           std::vector<Lease>* leases = nullptr) {
-  return wait_for(
-      limiter, L::Waiting::request(limiter, "a", 1), deadline,
-      [&, leases](std::error_code error, auto grant) {
-        end = {true, !error && grant, error, store.time.now()};
-        if constexpr (std::is_same_v<L, ConcurrencyLimiter>) {
-          if (leases != nullptr) leases->push_back(std::move(grant));
-        } else {
-          static_cast<void>(leases);
-        }
-      },
-      priority);
+  return wait_for(limiter, L::Waiting::request(limiter, "a", 1), deadline,
+                  [&, leases](std::error_code error, auto grant) {
+                    end = {true, !error && grant, error, store.time.now()};
+                    if constexpr (std::is_same_v<L, ConcurrencyLimiter>) {
+                      if (leases != nullptr) leases->push_back(std::move(grant));
+                    } else {
+                      static_cast<void>(leases);
+                    }
+                  },
+                  {.priority = priority});
 }
 
 constexpr WaitQueueOptions across{.across_processes = true, .client = 1};
@@ -178,7 +177,7 @@ TEST_CASE("a deadline holds for a waiter that was overtaken while it entered the
   End second;
   const auto one = wait(jobs, store, first, 2s);
   store.deliver_until("wait_line.enter");
-  const auto two = wait(jobs, store, second, Deadline::never(), 5);
+  const auto two = wait(jobs, store, second, Deadline::never(), 3);
   store.deliver_all();
   store.holds = false;
   for (int i = 0; i < 10; ++i) store.time.advance(1s);

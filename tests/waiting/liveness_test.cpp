@@ -35,6 +35,7 @@ struct Habits {
   std::size_t has_deadline = 0;
   std::size_t is_cancelled = 0;
   int priorities = 1;
+  int flows = 1;
   Span pause = 250ms;  ///< between arrivals, at most
 };
 
@@ -71,6 +72,7 @@ class Line {
     wait.began = clock_.now();
     wait.cost = random_.between(1, habits.most_cost);
     wait.priority = static_cast<int>(random_.below(static_cast<std::size_t>(habits.priorities)));
+    wait.flow = static_cast<int>(random_.below(static_cast<std::size_t>(habits.flows)));
     if (habits.has_deadline > 0 && random_.one_in(habits.has_deadline)) {
       wait.deadline = wait.began + Span{random_.between(0, 20'000'000)};
     }
@@ -84,7 +86,8 @@ class Line {
                                            : Wait::End::refused;
       if (keep && ended.end == Wait::End::granted) keep(i, std::move(grant));
     };
-    probes_.push_back(wait_for(limiter_, request(wait.cost), wait.deadline, over, wait.priority));
+    probes_.push_back(wait_for(limiter_, request(wait.cost), wait.deadline, over,
+                               {.priority = wait.priority, .flow = std::to_string(wait.flow)}));
   }
 
   const L& limiter_;
@@ -167,7 +170,11 @@ TEST_CASE("whoever waits is told the end once, by the deadline to the tick, and 
     for_each_limiter(store, [&](const auto& limiter, const testing::RateBound&) {
       CAPTURE(limiter.name());
       const auto waits = run_line(limiter, store.time, random,
-                                  {.most_cost = 5, .has_deadline = 3, .is_cancelled = 8});
+                                  {.most_cost = 5,
+                                   .has_deadline = 3,
+                                   .is_cancelled = 8,
+                                   .priorities = static_cast<int>(random.between(1, 3)),
+                                   .flows = static_cast<int>(random.between(1, 3))});
       require_kept(testing::check_waits_end(waits));
       require_kept(testing::check_order(waits));
       refused += count(waits, Wait::End::refused);
@@ -185,7 +192,11 @@ TEST_CASE("what could be granted is granted while somebody waits", "[waiting][L2
     Unsteady store;
     for_each_limiter(store, [&](const auto& limiter, const testing::RateBound& bound) {
       CAPTURE(limiter.name());
-      const auto waits = run_line(limiter, store.time, random, {.most_cost = 5, .pause = 400ms});
+      const auto waits = run_line(limiter, store.time, random,
+                                  {.most_cost = 5,
+                                   .priorities = static_cast<int>(random.between(1, 3)),
+                                   .flows = static_cast<int>(random.between(1, 3)),
+                                   .pause = 400ms});
       REQUIRE(count(waits, Wait::End::granted) == waits.size());
       require_kept(testing::check_waits_served(waits, bound));
     });

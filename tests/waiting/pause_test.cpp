@@ -229,9 +229,10 @@ TEST_CASE("a caller of higher priority does not wait for one that sleeps before 
   ends.wait(bucket, 1, Deadline::never(), 150);
   time.advance(10s);
   bool granted = false;
-  const auto urgent = wait_for(
-      bucket, {"a", 10}, Deadline::never(),
-      [&](std::error_code error, const Reservation& grant) { granted = !error && grant; }, 100);
+  const auto urgent =
+      wait_for(bucket, {"a", 10}, Deadline::never(),
+               [&](std::error_code error, const Reservation& grant) { granted = !error && grant; },
+               {.priority = 3});
   CHECK(granted);
 }
 

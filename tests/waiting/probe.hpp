@@ -53,8 +53,8 @@ class Probe final : public detail::WaiterFor<L> {
 template <class L>
 std::shared_ptr<Probe<L>> wait_for(const L& limiter, typename L::Waiting::Request request,
                                    const Deadline& deadline, typename Probe<L>::Done done,
-                                   int priority = 0) {
-  auto probe = std::make_shared<Probe<L>>(limiter, std::move(request), deadline, priority);
+                                   detail::Caller caller = {}) {
+  auto probe = std::make_shared<Probe<L>>(limiter, std::move(request), deadline, std::move(caller));
   probe->start(std::move(done));
   return probe;
 }

@@ -60,15 +60,15 @@ class Processes {
 
   /// Starts to wait; grants are written down under `name`, and kept.
   std::shared_ptr<Probe<L>> wait(int process, int name, Cost cost = 1,
-                                 const Deadline& deadline = Deadline::never(), int priority = 0) {
-    auto probe = wait_for(
-        limiter(process), Waiting::request(limiter(process), "a", cost), deadline,
-        [this, name](std::error_code error, Grant grant) {
-          if (error || !grant) return over.push_back(name);
-          grants.emplace_back(name, time.now() - start);
-          held[name] = std::make_unique<Grant>(std::move(grant));
-        },
-        priority);
+                                 const Deadline& deadline = Deadline::never(), int priority = 0,
+                                 std::string flow = {}) {
+    auto probe = wait_for(limiter(process), Waiting::request(limiter(process), "a", cost), deadline,
+                          [this, name](std::error_code error, Grant grant) {
+                            if (error || !grant) return over.push_back(name);
+                            grants.emplace_back(name, time.now() - start);
+                            held[name] = std::make_unique<Grant>(std::move(grant));
+                          },
+                          {.priority = priority, .flow = std::move(flow)});
     probes_.push_back(probe);
     return probe;
   }
@@ -275,10 +275,50 @@ TEST_CASE("a priority counts over all processes", "[waiting][processes]") {
   p.wait(0, 0);
   p.wait(0, 1);
   p.time.advance(1s);
-  p.wait(1, 2, 1, Deadline::never(), 2);  // as if it had come two seconds earlier
+  p.wait(1, 2, 1, Deadline::never(), 2);
   p.wait(1, 3);
   p.time.advance(1h);
   CHECK(p.order() == std::vector{0, 2, 1, 3});
+}
+
+TEST_CASE("a process has its turn by the highest priority that waits there, while it waits",
+          "[waiting][processes]") {
+  Processes<FixedWindow> p(3, 1, Calendar::every(1min));
+  const auto wait = [&](int process, int name, int priority, const char* flow = "") {
+    p.time.advance(1ms);
+    return p.wait(process, name, 1, Deadline::never(), priority, flow);
+  };
+  p.wait(0, 0);
+  wait(1, 1, 0);
+  wait(0, 2, 0);
+  wait(2, 3, -1);
+  wait(2, 4, 3, "a");
+  const auto gone = wait(0, 5, 2);
+  wait(0, 6, 1);
+  wait(2, 7, 3, "b");
+  p.time.advance(30s);
+  gone->cancel();
+  p.time.advance(1h);
+  CHECK(p.order() == std::vector{0, 4, 7, 6, 1, 2, 3});
+}
+
+TEST_CASE("a lower priority has its share in the turns of its process", "[waiting][processes]") {
+  Processes<FixedWindow> p(2, 1, Calendar::every(1min));
+  WaitQueueOptions options = shared_line(1);
+  options.lower_share = 50;
+  p.limiter(0).set_wait_queue(options);
+  const auto wait = [&](int process, int name, int priority) {
+    p.time.advance(1ms);
+    p.wait(process, name, 1, Deadline::never(), priority);
+  };
+  p.wait(0, 0);
+  wait(0, 1, 1);
+  wait(0, 2, 1);
+  wait(0, 3, 0);
+  wait(1, 4, 1);
+  wait(1, 5, 1);
+  p.time.advance(1h);
+  CHECK(p.order() == std::vector{0, 1, 3, 2, 4, 5});
 }
 
 TEST_CASE("when every wake-up is lost, all are served all the same", "[waiting][processes]") {
@@ -313,6 +353,7 @@ TEST_CASE("waiters that come, go, and die at random are each over once, and the 
   CAPTURE(random.repeat());
   for (std::size_t history = 0; history < scaled(20); ++history) {
     INFO("history " << history);
+    const std::uint64_t flows = 1 + random.below(3);
     Processes<ConcurrencyLimiter> p(4, 3, LeaseOptions{.ttl = 20s});
     std::vector<std::shared_ptr<Probe<ConcurrencyLimiter>>> all;
     bool dead = false;
@@ -321,7 +362,7 @@ TEST_CASE("waiters that come, go, and die at random are each over once, and the 
       all.push_back(p.wait(
           process, i, random.between(1, 3),
           random.one_in(4) ? Deadline(Span{random.between(0, 9'000'000)}) : Deadline::never(),
-          static_cast<int>(random.between(-1, 1))));
+          static_cast<int>(random.between(-1, 1)), std::to_string(random.below(flows))));
       if (random.one_in(3)) all[random.below(all.size())]->cancel();
       while (!p.held.empty() && random.one_in(2)) p.refund(p.held.begin()->first);
       if (random.one_in(2)) p.time.advance(Span{random.between(0, 2'000'000)});

@@ -54,7 +54,7 @@ foreach(struct IN LISTS structs)
         break()
       endif()
       math(EXPR depth "${depth} - 1")
-    elseif(inside AND depth EQUAL 0 AND NOT line MATCHES "^ *(//|friend|\\|\\|)"
+    elseif(inside AND depth EQUAL 0 AND NOT line MATCHES "^ *(//|friend|static|[a-z]+ [<>=]|\\|\\|)"
         AND line MATCHES "[ >]([a-z_]+)( = [^=]+|{[^}]*})?@")
       list(APPEND members "${CMAKE_MATCH_1}")
     endif()

@@ -173,6 +173,11 @@ boost::asio::awaitable<void> query(sim::World& world, sim::Resource& database) {
 }  // namespace simulation_page
 
 namespace waiting_page {
+void next(const TokenBucket& limit, Cost cost, const std::string& customer) {
+auto now = limit.acquire("api", 1, 10s, {.priority = 1});         // an interactive call
+auto fair = limit.acquire("api", cost, 1h, {.flow = customer, .weight = 3});
+static_cast<void>(now && fair);
+}
 void across(ConcurrencyLimiter& jobs) {
 jobs.set_wait_queue({.across_processes = false});   // in every process
 }

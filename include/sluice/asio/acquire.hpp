@@ -16,6 +16,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -36,8 +37,10 @@ using AcquireSignature = void(boost::system::error_code, typename L::Waiting::Gr
 /// Trivially destructible, as all options that may be made inside a co_await: there g++ 12 makes an
 /// aggregate by copying its bytes, and destroys both.
 struct AsyncWaitOptions {
-  /// As WaitOptions::priority. -1000 to 1000; else the wait fails with Errc::invalid_argument.
+  /// As those of WaitOptions. Out of range, the wait fails with Errc::invalid_argument.
   int priority = 0;
+  std::string_view flow{};
+  int weight = 1;
 };
 static_assert(std::is_trivially_destructible_v<AsyncWaitOptions>);
 
@@ -68,12 +71,13 @@ class AsyncWaiter final : public sluice::detail::WaiterFor<L> {
   using typename Base::Request;
 
   static void begin(const L& limiter, Request request, const Deadline& deadline,
-                    const AsyncWaitOptions& options, Handler handler) {
+                    sluice::detail::Caller caller, Handler handler) {
     const auto allocator = boost::asio::get_associated_allocator(handler);
     const auto slot = boost::asio::get_associated_cancellation_slot(handler);
+    const bool is_valid = caller.is_valid();
     const auto self = std::allocate_shared<AsyncWaiter>(
-        allocator, limiter, std::move(request), deadline, options.priority, std::move(handler));
-    if (!WaitOptions{options.priority}.is_valid()) return self->finished(Errc::invalid_argument);
+        allocator, limiter, std::move(request), deadline, std::move(caller), std::move(handler));
+    if (!is_valid) return self->finished(Errc::invalid_argument);
     if (slot.is_connected()) {
       auto mine = slot;
       mine.assign([weak = std::weak_ptr(self)](boost::asio::cancellation_type type) {
@@ -85,9 +89,10 @@ class AsyncWaiter final : public sluice::detail::WaiterFor<L> {
     self->start();
   }
 
-  AsyncWaiter(const L& limiter, Request request, const Deadline& deadline, int priority,
-              Handler handler)
-      : Base(limiter, std::move(request), deadline, priority), clock_(limiter.store().clock()) {
+  AsyncWaiter(const L& limiter, Request request, const Deadline& deadline,
+              sluice::detail::Caller caller, Handler handler)
+      : Base(limiter, std::move(request), deadline, std::move(caller)),
+        clock_(limiter.store().clock()) {
     work_.emplace(std::move(handler), clock_);
   }
 
@@ -203,11 +208,12 @@ class AsyncWaiter final : public sluice::detail::WaiterFor<L> {
 
 template <class L, class CompletionToken>
 [[nodiscard]] auto async_wait_for(const L& limiter, typename L::Waiting::Request request,
-                                  Deadline deadline, AsyncWaitOptions options,
+                                  Deadline deadline, const AsyncWaitOptions& options,
                                   CompletionToken&& token) {
   return boost::asio::async_initiate<CompletionToken, AcquireSignature<L>>(
-      [waited = KeptLimiter<const L>(limiter), deadline, options](auto handler, auto asked) {
-        AsyncWaiter<decltype(handler), L>::begin(waited.get(), std::move(asked), deadline, options,
+      [waited = KeptLimiter<const L>(limiter), deadline,
+       caller = sluice::detail::Caller::of(options)](auto handler, auto asked) {
+        AsyncWaiter<decltype(handler), L>::begin(waited.get(), std::move(asked), deadline, caller,
                                                  std::move(handler));
       },
       token, std::move(request));

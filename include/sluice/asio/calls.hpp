@@ -147,6 +147,10 @@ boost::asio::awaitable<bool, Ex> pause(const sluice::detail::CallTries& tries,
   co_return true;
 }
 
+[[nodiscard]] inline AsyncWaitOptions waits_of(const BackoffOptions& options) {
+  return {options.priority, options.flow, options.weight};
+}
+
 /// The coroutine of a Call, which it copies.
 template <class Function>
 ResultOf<Grants, Function> run(sluice::Call call, Function function) {
@@ -157,9 +161,8 @@ ResultOf<Grants, Function> run(sluice::Call call, Function function) {
   sluice::detail::CallTries tries(call.claims(), call.options(), settles);
   const bool throws = co_await boost::asio::this_coro::throw_if_cancelled();
   for (;;) {
-    auto grants =
-        co_await async_wait_for(sluice::detail::Claims(call.claims()), tries.place(),
-                                tries.deadline(), AsyncWaitOptions{tries.priority()}, token);
+    auto grants = co_await async_wait_for(sluice::detail::Claims(call.claims()), tries.arrival(),
+                                          tries.deadline(), waits_of(tries.options()), token);
     tries.granted(grants);
     std::optional<RateLimited> refusal;
     try {
@@ -187,11 +190,13 @@ ResultOf<Grants, Function> run(sluice::Call call, Function function) {
 }
 
 template <class Grant, class Function>
-auto guard(const Claim& claim, const Deadline& deadline, Function function) {
+auto guard(const Claim& claim, const Deadline& deadline, Function function,
+           const AsyncWaitOptions& options) {
   auto with_grant = [function = std::move(function)](Grants& grants) mutable {
     return sluice::detail::call_with(function, grants.get<Grant>(0));
   };
-  return run(sluice::Call({claim}, {.deadline = deadline, .attempts = 1}), std::move(with_grant));
+  return run(sluice::Call({claim}, sluice::detail::single_try(deadline, options)),
+             std::move(with_grant));
 }
 
 }  // namespace detail
@@ -218,16 +223,16 @@ template <SafeInCoAwait Function>
 /// Lifetimes: the limiter must live until the end; the key's bytes and the function are copied.
 template <class L, SafeInCoAwait Function>
 [[nodiscard]] auto guarded(const L& limiter, const KeyArg& key, Cost cost, const Deadline& deadline,
-                           Function&& function) {
+                           Function&& function, const AsyncWaitOptions& options = {}) {
   return detail::guard<typename L::Waiting::Grant>(
       sluice::detail::guarded_claim(limiter, key, cost), deadline,
-      std::decay_t<Function>(std::forward<Function>(function)));
+      std::decay_t<Function>(std::forward<Function>(function)), options);
 }
 template <SafeInCoAwait Function>
 [[nodiscard]] auto guarded(const SlotLock& lock, const KeyArg& key, const Deadline& deadline,
-                           Function&& function) {
-  return detail::guard<SlotPermit>({lock, key}, deadline,
-                                   std::decay_t<Function>(std::forward<Function>(function)));
+                           Function&& function, const AsyncWaitOptions& options = {}) {
+  return detail::guard<SlotPermit>(
+      {lock, key}, deadline, std::decay_t<Function>(std::forward<Function>(function)), options);
 }
 
 /// sluice::with_backoff() for a function that returns an awaitable, with the same errors; a final

@@ -6,6 +6,8 @@
 #include <initializer_list>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <system_error>
 #include <type_traits>
 #include <utility>
@@ -33,8 +35,10 @@ struct BackoffOptions {
   RetryBudget* budget = nullptr;
   /// The generator of the waits; null: rng_of() the store's clock.
   Rng* rng = nullptr;
-  /// WaitOptions::priority of the waits.
+  /// Of the waits: WaitOptions::priority, flow and weight. A Call keeps a copy of the name.
   int priority = 0;
+  std::string_view flow{};
+  int weight = 1;
 };
 // So that it may be made inside a co_await, as sluice::asio::AsyncWaitOptions.
 static_assert(std::is_trivially_destructible_v<BackoffOptions>);
@@ -76,9 +80,9 @@ class CallTries {
   [[nodiscard]] std::span<const Claim> claims() const noexcept { return claims_; }
   [[nodiscard]] Store& store() const noexcept { return claims_.front().limit().store(); }
   [[nodiscard]] Time deadline() const noexcept { return deadline_; }
-  [[nodiscard]] int priority() const noexcept { return options_.priority; }
+  [[nodiscard]] const BackoffOptions& options() const noexcept { return options_; }
   /// Of the first try: a retry waits where it stood.
-  [[nodiscard]] const std::optional<PlaceInLine>& place() const noexcept { return place_; }
+  [[nodiscard]] const std::optional<Arrival>& arrival() const noexcept { return arrival_; }
   /// Throws NotGranted if it was refused.
   void granted(const Grants& grants);
   /// The next claim from `claim` on that is an Estimate; claims().size(): there is none.
@@ -105,7 +109,7 @@ class CallTries {
   BackoffOptions options_;
   Time deadline_;
   Backoff backoff_;
-  std::optional<PlaceInLine> place_{};
+  std::optional<Arrival> arrival_{};
   int tries_ = 1;
 };
 
@@ -171,7 +175,7 @@ auto call_and_settle(const CallTries& tries, Grants& grants, Function&& function
 class Call {
  public:
   explicit Call(std::span<const Claim> claims, const BackoffOptions& options = {})
-      : claims_(claims.begin(), claims.end()), options_(options) {}
+      : claims_(claims.begin(), claims.end()), options_(options), flow_(options.flow) {}
   Call(std::initializer_list<Claim> claims, const BackoffOptions& options = {})
       : Call(std::span(claims.begin(), claims.size()), options) {}
 
@@ -184,11 +188,17 @@ class Call {
   auto operator()(Function&& function, const StopToken& stop = {}) const;
 
   [[nodiscard]] std::span<const Claim> claims() const noexcept { return claims_; }
-  [[nodiscard]] const BackoffOptions& options() const noexcept { return options_; }
+  /// The name of the flow is that of this object.
+  [[nodiscard]] BackoffOptions options() const noexcept {
+    BackoffOptions options = options_;
+    options.flow = flow_;
+    return options;
+  }
 
  private:
   std::vector<Claim> claims_;
   BackoffOptions options_;
+  std::string flow_;
 };
 
 template <class Function>
@@ -198,7 +208,7 @@ auto Call::operator()(Function&& function, const StopToken& stop) const {
                 "the function returns an awaitable, which a blocking call would end without "
                 "awaiting it: write co_await sluice::asio::async_call(call, function), or "
                 "co_await sluice::asio::guarded(...) or with_backoff(...)");
-  detail::CallTries tries(claims_, options_, detail::is_costed<std::remove_cvref_t<Result>>);
+  detail::CallTries tries(claims_, options(), detail::is_costed<std::remove_cvref_t<Result>>);
 #ifdef __cpp_exceptions
   for (;;) {
     Grants grants = tries.acquire(stop);

@@ -63,17 +63,17 @@ class [[nodiscard]] Grants {
   [[nodiscard]] std::span<const std::unique_ptr<detail::ClaimedLimit>> limits() const noexcept {
     return limits_;
   }
-  [[nodiscard]] const std::optional<detail::PlaceInLine>& place() const noexcept { return place_; }
+  [[nodiscard]] const std::optional<detail::Arrival>& arrival() const noexcept { return arrival_; }
   Grants(const Decision& decision, std::vector<std::unique_ptr<detail::ClaimedLimit>> limits,
-         const std::optional<detail::PlaceInLine>& place) noexcept
-      : decision_(decision), limits_(std::move(limits)), place_(place) {}
+         const std::optional<detail::Arrival>& arrival) noexcept
+      : decision_(decision), limits_(std::move(limits)), arrival_(arrival) {}
 
  private:
   [[nodiscard]] void* grant(std::size_t claim, const char* tag);
 
   Decision decision_{};
   std::vector<std::unique_ptr<detail::ClaimedLimit>> limits_;
-  std::optional<detail::PlaceInLine> place_;
+  std::optional<detail::Arrival> arrival_;
 };
 
 }  // namespace sluice

@@ -20,12 +20,23 @@ Claim guarded_claim(const L& limiter, const KeyArg& key, Cost cost) {
   }
 }
 
+/// `options`: WaitOptions, or what has the same members.
+template <class Options>
+BackoffOptions single_try(const Deadline& deadline, const Options& options) {
+  return {.deadline = deadline,
+          .attempts = 1,
+          .priority = options.priority,
+          .flow = options.flow,
+          .weight = options.weight};
+}
+
 template <class Grant, class Function>
-auto guard(const Claim& claim, const Deadline& deadline, Function& function) {
+auto guard(const Claim& claim, const Deadline& deadline, Function& function,
+           const WaitOptions& options) {
   const auto call = [&](Grants& grants) -> decltype(auto) {
     return call_with(function, grants.get<Grant>(0));
   };
-  return Call({claim}, {.deadline = deadline, .attempts = 1})(call);
+  return Call({claim}, single_try(deadline, options))(call, options.stop);
 }
 
 }  // namespace detail
@@ -46,16 +57,16 @@ auto guard(const Claim& claim, const Deadline& deadline, Function& function) {
 /// failed, and what the function throws. With a deadline of 0s it does not wait.
 template <class L, class Function>
 auto guarded(const L& limiter, const KeyArg& key, Cost cost, const Deadline& deadline,
-             Function&& function) {
+             Function&& function, const WaitOptions& options = {}) {
   return detail::guard<typename L::Waiting::Grant>(detail::guarded_claim(limiter, key, cost),
-                                                   deadline, function);
+                                                   deadline, function, options);
 }
 
 /// The same for a slot lock, whose slots have no cost.
 template <class Function>
-auto guarded(const SlotLock& lock, const KeyArg& key, const Deadline& deadline,
-             Function&& function) {
-  return detail::guard<SlotPermit>({lock, key}, deadline, function);
+auto guarded(const SlotLock& lock, const KeyArg& key, const Deadline& deadline, Function&& function,
+             const WaitOptions& options = {}) {
+  return detail::guard<SlotPermit>({lock, key}, deadline, function, options);
 }
 
 }  // namespace sluice

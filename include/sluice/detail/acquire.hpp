@@ -76,8 +76,8 @@ typename L::Waiting::Grant block(const L& limiter, typename L::Waiting::Request 
   if (error) return {};
   typename L::Waiting::Grant grant{};
   const auto wait = [&] {
-    const auto waiter =
-        std::make_shared<BlockedWaiter<L>>(limiter, std::move(request), deadline, options.priority);
+    const auto waiter = std::make_shared<BlockedWaiter<L>>(limiter, std::move(request), deadline,
+                                                           Caller::of(options));
     grant = waiter->wait(options.stop, error);
   };
   call_within_memory(wait, error);
@@ -89,13 +89,10 @@ typename L::Waiting::Grant block(const L& limiter, typename L::Waiting::Request 
                                  const Deadline& deadline, const WaitOptions& options) {
   const CallName call{L::type_name, "acquire"};
   std::error_code error = error_before_wait(limiter, options);
-  if (error == Errc::invalid_argument) {
-    raise({error, call.text() + ": priority " + std::to_string(options.priority) +
-                      ", allowed -1000 to 1000"});
-  }
+  if (error == Errc::invalid_argument) raise({error, call.text() + ": " + options.what_is_wrong()});
   if (error) raise({error, call.text()});
-  const auto waiter =
-      std::make_shared<BlockedWaiter<L>>(limiter, std::move(request), deadline, options.priority);
+  const auto waiter = std::make_shared<BlockedWaiter<L>>(limiter, std::move(request), deadline,
+                                                         Caller::of(options));
   auto grant = waiter->wait(options.stop, error);
   if (error) raise(waiter->failed(call, error));
   return grant;

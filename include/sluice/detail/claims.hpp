@@ -27,7 +27,7 @@ class Claims {
   struct Waiting {
     using Grant = Grants;
     /// The place of an earlier try of the same call, if any.
-    using Request = std::optional<PlaceInLine>;
+    using Request = std::optional<Arrival>;
     static void borrow_store(Claims&) noexcept {}  // claims own none
   };
 
@@ -52,7 +52,7 @@ class WaiterFor<Claims> : public std::enable_shared_from_this<WaiterFor<Claims>>
   using Grant = Grants;
   using Request = Claims::Waiting::Request;
 
-  WaiterFor(const Claims& claims, const Request& request, const Deadline& deadline, int priority);
+  WaiterFor(const Claims& claims, const Request& request, const Deadline& deadline, Caller caller);
   WaiterFor(const WaiterFor&) = delete;
   WaiterFor& operator=(const WaiterFor&) = delete;
   virtual ~WaiterFor() = default;
@@ -65,7 +65,7 @@ class WaiterFor<Claims> : public std::enable_shared_from_this<WaiterFor<Claims>>
 
   [[nodiscard]] std::system_error failed(const CallName& call, const std::error_code& error) const;
   /// For another try of the same call. REQUIRES: the wait is over.
-  [[nodiscard]] const Request& place() const noexcept { return place_; }
+  [[nodiscard]] const Request& arrival() const noexcept { return arrival_; }
 
  protected:
   virtual void timer_changed() noexcept = 0;
@@ -93,8 +93,8 @@ class WaiterFor<Claims> : public std::enable_shared_from_this<WaiterFor<Claims>>
   StoreRef store_;
   Clock& clock_;
   Time deadline_;
-  int priority_;
-  Request place_;
+  Caller caller_;
+  Request arrival_;
   Decision granted_{};
   Decision refusal_{};
   mutable std::mutex mutex_;         // guards what follows

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <atomic>
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -13,6 +12,7 @@
 #include <utility>
 
 #include "sluice/store.hpp"
+#include "sluice/wait_options.hpp"
 
 namespace sluice::detail {
 
@@ -20,11 +20,27 @@ class QueueTicket;
 class WaitQueues;
 struct WaitQueue;
 
-/// Where a call stands among all that wait in this process; the smaller is first.
-struct PlaceInLine {
-  Word rank = 0;               ///< its arrival, less what its priority is worth
-  std::uint64_t sequence = 0;  ///< the order of arrival
-  friend auto operator<=>(const PlaceInLine&, const PlaceInLine&) = default;
+/// When a call came. It keeps this in whatever queue it waits.
+struct Arrival {
+  Word at = 0;                 ///< by the clock of the wait
+  std::uint64_t sequence = 0;  ///< among all calls of this process
+  friend bool operator==(const Arrival&, const Arrival&) = default;
+};
+
+/// Whose call it is: what its order in a queue depends on, beside its arrival. See WaitOptions.
+struct Caller {
+  int priority = 0;
+  std::string flow{};
+  int weight = 1;
+
+  /// `options`: WaitOptions, or what has the same members.
+  template <class Options>
+  [[nodiscard]] static Caller of(const Options& options) {
+    return {options.priority, std::string(options.flow), options.weight};
+  }
+  [[nodiscard]] bool is_valid() const noexcept {
+    return WaitOptions{priority, flow, weight}.is_valid();
+  }
 };
 
 /// One call that waits: the steps that every way of waiting has in common. The derived class says
@@ -45,11 +61,11 @@ class Waiter : public std::enable_shared_from_this<Waiter> {
     std::string key;  ///< which of the queues; see queue_key()
     Clock& clock;
     Time deadline;
-    int priority = 0;
+    Caller caller{};
     Word units = 1;            ///< that it asks for
     bool freed_early = false;  ///< a grant of others may be released before a refusal's hint
     std::shared_ptr<QueueTicket> ticket{};  ///< null: processes do not share one queue
-    std::optional<PlaceInLine> place{};     ///< of the same call in another queue
+    std::optional<Arrival> arrival{};       ///< of the same call in another queue
     Time asleep_until{};                    ///< no grant is possible before this
     std::size_t steps = 1;                  ///< of its request
   };
@@ -71,7 +87,7 @@ class Waiter : public std::enable_shared_from_this<Waiter> {
   /// clock that advances while all threads wait must not advance for that.
   [[nodiscard]] bool is_under_way() const;
   /// REQUIRES: start() was called.
-  [[nodiscard]] const PlaceInLine& place() const noexcept { return place_; }
+  [[nodiscard]] const Arrival& arrival() const noexcept { return arrival_; }
 
  protected:
   /// Asks the store for a grant at once; if `turn` is not null, in one plan with that step.
@@ -118,6 +134,7 @@ class Waiter : public std::enable_shared_from_this<Waiter> {
 
  private:
   friend class WaitQueues;
+  friend struct WaitQueue;
 
   enum class Stage : std::uint8_t {
     idle,
@@ -148,7 +165,7 @@ class Waiter : public std::enable_shared_from_this<Waiter> {
   static void refunded(void* self, const Outcome& outcome) noexcept;
   void run(const PendingActions& actions) noexcept;
   // The members below are called under the mutex of WaitQueues.
-  [[nodiscard]] PlaceInLine new_place(Span aging) const noexcept;
+  [[nodiscard]] Arrival new_arrival() const noexcept;
   [[nodiscard]] std::shared_ptr<Waiter> insert();
   [[nodiscard]] std::shared_ptr<Waiter> overflow_victim() noexcept;
   [[nodiscard]] PendingActions after_insert() noexcept;
@@ -160,6 +177,9 @@ class Waiter : public std::enable_shared_from_this<Waiter> {
   void pause(Time now) noexcept;
   [[nodiscard]] bool is_about_to_ask() const noexcept;
   [[nodiscard]] bool is_first() const noexcept;
+  [[nodiscard]] bool is_next() const noexcept;
+  void wake(bool by_release) noexcept;
+  [[nodiscard]] bool shares_flow_with(const Waiter& other) const noexcept;
   void note_grant(const Decision& decision) noexcept;
   [[nodiscard]] PendingActions take_answer(std::error_code error,
                                            const Decision& decision) noexcept;
@@ -191,12 +211,13 @@ class Waiter : public std::enable_shared_from_this<Waiter> {
   [[nodiscard]] bool wake_ups_arrive() const noexcept;
   [[nodiscard]] Time quiet_until(Time from) noexcept;
   void sleep_with_ticket(Time now) noexcept;
-  [[nodiscard]] Word arrival_of(const Waiter& waiter) const noexcept;
-  [[nodiscard]] Waiter* successor() noexcept;
+  [[nodiscard]] Word arrival_of(Word rank) const noexcept;
+  [[nodiscard]] Word rank() const noexcept;
+  [[nodiscard]] const Waiter* successor() const noexcept;
   [[nodiscard]] Word units_in_line() const noexcept;
   [[nodiscard]] bool turns_are_too_slow(const Decision& left) const noexcept;
   [[nodiscard]] Time own_units_at() const noexcept;
-  void expect_enough(const Decision& left, Time own, Word beyond, Time now) noexcept;
+  void expect_enough(const Decision& left, Time own, Word beyond, Time now) const noexcept;
   void note_store_clock(Time at) noexcept;
   void note_turn(const Outcome& outcome) noexcept;
   [[nodiscard]] Word note_entered(const Outcome& outcome) noexcept;
@@ -208,7 +229,8 @@ class Waiter : public std::enable_shared_from_this<Waiter> {
   Stage stage_ = Stage::idle;
   bool cancelled_ = false;
   bool is_over_ = false;  // finished() is called
-  PlaceInLine place_{};
+  Arrival arrival_{};
+  bool is_in_line_ = false;
   Time until_ = Time::max();              // sleeping: the end of that
   Time earliest_{};                       // sleeping: no grant is possible before this
   Time sent_{};                           // when the request at the store was sent
@@ -218,11 +240,12 @@ class Waiter : public std::enable_shared_from_this<Waiter> {
   std::uint64_t releases_ = 0;            // WaitQueue::releases when it was sent
 
   // With a ticket.
+  Word sent_rank_ = 0;           // of the ticket that the request at the store enters
   bool moves_back_ = false;      // the request at the store gives up an earlier place
   bool resumes_ = false;         // pump() is about to send its next request
   Time ask_at_ = Time::min();    // the limiter's hint: no grant is possible before this
   Span ticket_life_{0};          // what the request at the store makes of the ticket's life
-  Word next_rank_ = 0;           // of the waiter that the ticket passes to on a grant
+  Word next_rank_ = 0;           // of the ticket after a grant
   Word next_arrival_ = 0;        // ... and its arrival; 0: there is none
   bool asks_unwoken_ = false;    // the request was sent behind another process without a wake-up
   bool asks_woken_ = false;      // ... after a wake-up

@@ -59,12 +59,12 @@ class WaiterFor : public Waiter {
   using Grant = typename Waiting::Grant;
   using Request = typename Waiting::Request;
 
-  WaiterFor(const L& limiter, Request request, const Deadline& deadline, int priority)
+  WaiterFor(const L& limiter, Request request, const Deadline& deadline, Caller caller)
       : Waiter({.queues = Waiting::queues(limiter),
                 .key = queue_key(Waiting::key(limiter, request)),
                 .clock = limiter.store().clock(),
                 .deadline = deadline.on(limiter.store().clock()),
-                .priority = priority,
+                .caller = std::move(caller),
                 .units = units_of(request),
                 .freed_early = Waiting::freed_early,
                 .ticket = ticket_of(limiter, request)}),

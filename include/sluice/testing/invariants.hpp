@@ -77,6 +77,7 @@ struct Wait {
   Time deadline = Time::max();
   Word cost = 1;
   int priority = 0;
+  int flow = 0;
 };
 
 /// A violation of an invariant.
@@ -164,9 +165,9 @@ struct WindowFrom {
 [[nodiscard]] Checked check_waits_end(std::span<const Wait> waits, Span slack = Span{0});
 
 /// First come, first served: while a wait lasts, at most `most` that arrived after it, with the
-/// same priority, are granted, but for its last `slack`: callers of a remote store hear of their
-/// grants after delays that differ. REQUIRES: waits of one queue, in the order of their arrival;
-/// none pending. O(n log n).
+/// same priority and flow, are granted, but for its last `slack`: callers of a remote store hear of
+/// their grants after delays that differ. REQUIRES: waits of one queue, in the order of their
+/// arrival; none pending. O(n log n).
 [[nodiscard]] Checked check_order(std::span<const Wait> waits, std::size_t most = 0,
                                   Span slack = Span{0});
 
@@ -179,7 +180,7 @@ struct WindowFrom {
                                      const RateBound& bound);
 
 /// A released or expired place is granted within `slack` if the first waiter fits. REQUIRES: all
-/// leases of these waits and no others; no priorities. O(n log n).
+/// leases of these waits and no others; no priorities and flows. O(n log n).
 [[nodiscard]] Checked check_places(std::span<const Wait> waits, std::span<const LeaseEvent> leases,
                                    Word limit, Span slack = Span{0});
 
