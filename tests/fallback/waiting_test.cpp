@@ -46,6 +46,23 @@ TEST_CASE("under closed, a wait ends with its deadline, refused", "[fallback][wa
   CHECK(rig.clock.now() <= start + 30s);
 }
 
+TEST_CASE("under open, nobody who waits is kept to the rate of the limit", "[fallback][waiting]") {
+  Rig rig(FailurePolicy::open());
+  const TokenBucket bucket(rig.store, "b", Quota::per_minute(1).burst(1));
+  REQUIRE(bucket.try_acquire("a"));
+  int granted = 0;
+  std::vector<std::shared_ptr<Probe<TokenBucket>>> waits;
+  for (int i = 0; i < 5; ++i) {
+    waits.push_back(wait_for(bucket, TokenBucket::Waiting::request(bucket, "a", 1), 1h,
+                             [&](std::error_code, const Reservation& grant) {
+                               if (grant) ++granted;
+                             }));
+  }
+  rig.trip();
+  rig.clock.advance(1min);
+  CHECK(granted == 5);
+}
+
 TEST_CASE("under local, who waits waits for its share", "[fallback][waiting]") {
   Rig rig(5);
   const TokenBucket bucket(rig.store, "b", Quota::per_second(10).burst(5));
