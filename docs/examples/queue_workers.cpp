@@ -37,7 +37,6 @@ class JobQueue {
 int main() {
   const auto store = make_memory_store();  // or make_redis_store(), for a fleet
   LeaseRenewer renewer(store->clock());    // keeps the leases of long jobs alive
-  renewer.start();
   const LeaseOptions lease{.ttl = 30s, .renewer = &renewer};
   const ConcurrencyLimiter per_tenant(*store, "tenant", 2, lease);
   const ConcurrencyLimiter all(*store, "workers", 5, lease);

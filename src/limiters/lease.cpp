@@ -168,7 +168,12 @@ Lease LeaseManager::granted(const Decision& decision, std::span<const Word> outp
   if (!decision.allowed) return {decision, nullptr};
   held->granted(decision, output, asked_at);
   Lease lease(decision, std::move(held));
-  if (options_.renewer != nullptr) lease.keep_alive(*options_.renewer, options_.on_lost);
+  if (options_.renewer == nullptr) return lease;
+  try {
+    lease.keep_alive(*options_.renewer, options_.on_lost);
+  } catch (const std::system_error&) {
+    throw std::bad_alloc();  // no thread: what callers know as a shortage
+  }
   return lease;
 }
 

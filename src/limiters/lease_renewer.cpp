@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <list>
+#include <stdexcept>
 #include <utility>
 
+#include "sluice/detail/fork_count.hpp"
 #include "sluice/detail/held_lease.hpp"
 #include "sluice/detail/uncancelled.hpp"
 
@@ -14,6 +16,9 @@ namespace {
 
 /// The pause after std::bad_alloc.
 constexpr Span pause_without_memory = std::chrono::milliseconds{1};
+
+/// Tells a forked child from its parent; never 0.
+std::uint64_t this_process() { return std::uint64_t{detail::fork_count()} + 1; }
 
 Span part_of(const detail::HeldLease& held, Word parts) noexcept {
   return Span{std::max(Word{1}, held.terms().ttl / parts)};
@@ -152,11 +157,17 @@ void LeaseRenewer::Batch::expect_later(Time now) {
   }
 }
 
-LeaseRenewer::LeaseRenewer(Clock& clock) : clock_(clock), thread_(clock) {
+LeaseRenewer::LeaseRenewer(Clock& clock, Renewing renewing)
+    : clock_(clock), renewing_(renewing), thread_(clock) {
+  if (renewing == Renewing::by_thread && clock.loop() != nullptr) {
+    throw std::invalid_argument(
+        "LeaseRenewer: a simulated world has no threads, allowed: Renewing::by_hand");
+  }
   state_ = std::make_shared<State>(thread_.waker());
 }
 
 void LeaseRenewer::keep(std::shared_ptr<detail::HeldLease> held, Lease::OnLost on_lost) {
+  if (renewing_ == Renewing::by_thread) start();
   const Span ttl{held->terms().ttl};
   const Time due = held->safe_until() - ttl + part_of(*held, 3);
   State& state = *state_;
@@ -310,8 +321,13 @@ Time LeaseRenewer::renew_due() {
   return conclude(clock_.now());
 }
 
+bool LeaseRenewer::is_running() const noexcept { return runs_in_.load() == this_process(); }
+
 void LeaseRenewer::start() {
+  if (is_running()) return;  // without the lock, which stop() holds while a handler ends
+  const std::lock_guard starting(starting_);
   thread_.start([this] { return renew_without_waiting(); });
+  runs_in_ = this_process();
   if (state_->waker == thread_.waker()) return;
   {
     const std::lock_guard lock(state_->mutex);
@@ -320,7 +336,11 @@ void LeaseRenewer::start() {
   thread_.wake();
 }
 
-void LeaseRenewer::stop() noexcept { thread_.stop(); }
+void LeaseRenewer::stop() noexcept {
+  const std::lock_guard starting(starting_);
+  thread_.stop();
+  runs_in_ = 0;
+}
 
 Time LeaseRenewer::renew_without_waiting() noexcept {
   const Time now = clock_.now();

@@ -236,7 +236,7 @@ TEST_CASE("while the server sits out a clock that was set back, a holder counts 
     for_each_store([&](Store& server, VirtualClock& server_clock) {
       CAPTURE(step);
       Client client(server, server_clock);
-      LeaseRenewer renewer(client.here);
+      LeaseRenewer renewer(client.here, Renewing::by_hand);
       const ConcurrencyLimiter jobs(client.store, "jobs", 1, {.ttl = 10s});
       CHECK(jobs.try_acquire("a").release());  // the state's last change
       client.store.step_server(-step);
@@ -256,7 +256,7 @@ TEST_CASE("a server's clock that is set far back keeps the lease, and tells when
           "[leases][C-034][C-035]") {
   for_each_store([&](Store& server, VirtualClock& server_clock) {
     Client client(server, server_clock);
-    LeaseRenewer renewer(client.here);
+    LeaseRenewer renewer(client.here, Renewing::by_hand);
     const ConcurrencyLimiter jobs(client.store, "jobs", 1, {.ttl = 10s});
     Lease lease = jobs.try_acquire("a");
     client.at(2s);
@@ -279,7 +279,7 @@ TEST_CASE("a lease that is kept alive late is renewed when it is due, at once if
     const ConcurrencyLimiter jobs(client.store, "jobs", 1, {.ttl = 9s});
     for (const Span late : {Span{0}, Span{2s}, Span{3s}, Span{5s}, Span{9s - 1us}}) {
       CAPTURE(late);
-      LeaseRenewer renewer(client.here);
+      LeaseRenewer renewer(client.here, Renewing::by_hand);
       const Span from = client.now();
       Lease lease = jobs.try_acquire("a");
       client.at(from + late);
@@ -301,7 +301,7 @@ TEST_CASE("a lease that was renewed by hand is due by that renewal when it is ke
           "[leases][C-034]") {
   for_each_server([](Client& client) {
     const ConcurrencyLimiter jobs(client.store, "jobs", 1, {.ttl = 9s});
-    LeaseRenewer renewer(client.here);
+    LeaseRenewer renewer(client.here, Renewing::by_hand);
     Lease lease = jobs.try_acquire("a");
     client.at(4s);
     client.store.next = {.there = 0s, .back = 1s};
@@ -316,7 +316,7 @@ TEST_CASE("a lease that has run out before it is kept alive is told so, and not 
           "[leases][C-034]") {
   for_each_server([](Client& client) {
     const ConcurrencyLimiter jobs(client.store, "jobs", 1, {.ttl = 9s});
-    LeaseRenewer renewer(client.here);
+    LeaseRenewer renewer(client.here, Renewing::by_hand);
     Lease lease = jobs.try_acquire("a");
     client.at(9s);
     int told = 0;
@@ -335,7 +335,7 @@ TEST_CASE("a lease that has run out before it is kept alive is told so, and not 
 TEST_CASE("a renewer counts from when it asked, and asks next a third of the TTL after that",
           "[leases][C-034]") {
   for_each_server([](Client& client) {
-    LeaseRenewer renewer(client.here);
+    LeaseRenewer renewer(client.here, Renewing::by_hand);
     const ConcurrencyLimiter jobs(client.store, "jobs", 1, {.ttl = 12s, .renewer = &renewer});
     const Lease lease = jobs.try_acquire("a");
     client.at(4s);
@@ -352,7 +352,7 @@ TEST_CASE("whose renewal is on its way is told at the end of the TTL, whatever t
           "[leases][C-034]") {
   for_each_server([](Client& client) {
     for (const auto lost : {Trip::Lost::nothing, Trip::Lost::question, Trip::Lost::answer}) {
-      LeaseRenewer renewer(client.here);
+      LeaseRenewer renewer(client.here, Renewing::by_hand);
       std::vector<Span> told;
       const Span from = client.now();
       const ConcurrencyLimiter jobs(
@@ -392,7 +392,7 @@ TEST_CASE("whose renewal is on its way is told at the end of the TTL, whatever t
 TEST_CASE("a renewal that fails shortly before the end of the TTL is told of at the end",
           "[leases][C-034]") {
   for_each_server([](Client& client) {
-    LeaseRenewer renewer(client.here);
+    LeaseRenewer renewer(client.here, Renewing::by_hand);
     std::vector<Span> told;
     const ConcurrencyLimiter jobs(client.store, "jobs", 1,
                                   {.ttl = 12s, .renewer = &renewer, .on_lost = [&](const LeaseId&) {
@@ -415,7 +415,7 @@ TEST_CASE("a renewal that fails shortly before the end of the TTL is told of at 
 
 TEST_CASE("a renewal is given no longer than the lease lasts", "[leases][C-034]") {
   for_each_server([](Client& client) {
-    LeaseRenewer renewer(client.here);
+    LeaseRenewer renewer(client.here, Renewing::by_hand);
     std::vector<Span> told;
     const ConcurrencyLimiter jobs(client.store, "jobs", 1,
                                   {.ttl = 12s, .renewer = &renewer, .on_lost = [&](const LeaseId&) {
@@ -432,7 +432,7 @@ TEST_CASE("a renewal is given no longer than the lease lasts", "[leases][C-034]"
 TEST_CASE("who has run out is told before a renewer waits for the answers about others",
           "[leases][C-034]") {
   for_each_server([](Client& client) {
-    LeaseRenewer renewer(client.here);
+    LeaseRenewer renewer(client.here, Renewing::by_hand);
     std::vector<Span> told;
     const auto note = [&](const LeaseId&) { told.push_back(client.now()); };
     const ConcurrencyLimiter brief(client.store, "brief", 1,
@@ -454,7 +454,7 @@ TEST_CASE("a renewer's own thread tells at the end of the TTL, while the store i
           "[leases][C-034]") {
   for_each_store([](Store& server, VirtualClock& server_clock) {
     Client client(server, server_clock);
-    LeaseRenewer renewer(client.here);
+    LeaseRenewer renewer(client.here, Renewing::by_hand);
     const VirtualClock::AutoAdvance moving(client.here);
     std::atomic<Word> told{-1};
     const ConcurrencyLimiter jobs(client.store, "jobs", 1,
@@ -483,7 +483,7 @@ TEST_CASE("a renewer's own thread tells at the end of the TTL, while the store i
 
 TEST_CASE("each lease of a batch without an answer is told of at its own end", "[leases][C-034]") {
   for_each_server([](Client& client) {
-    LeaseRenewer renewer(client.here);
+    LeaseRenewer renewer(client.here, Renewing::by_hand);
     std::vector<std::pair<Span, LeaseId>> told;
     const ConcurrencyLimiter jobs(
         client.store, "jobs", 3,
@@ -517,7 +517,7 @@ TEST_CASE("each lease of a batch without an answer is told of at its own end", "
 TEST_CASE("who waited for a place counts the TTL from the last time it asked", "[leases][C-034]") {
   for_each_server([](Client& client) {
     const VirtualClock::AutoAdvance moving(client.here);
-    LeaseRenewer renewer(client.here);
+    LeaseRenewer renewer(client.here, Renewing::by_hand);
     const ConcurrencyLimiter jobs(client.store, "jobs", 1, {.ttl = 10s, .renewer = &renewer});
     const ConcurrencyLimiter others(client.store, "jobs", 1, {.ttl = 3s});
     const Lease dead = others.try_acquire("a");

@@ -73,7 +73,7 @@ class Race {
   };
 
   struct Worker {
-    explicit Worker(Race& of) : race(of), renewer(of.here_) {}
+    explicit Worker(Race& of) : race(of), renewer(of.here_, Renewing::by_hand) {}
     ~Worker() {
       race.here_.cancel_timer(wake);
       race.here_.cancel_timer(renewal);

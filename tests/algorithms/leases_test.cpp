@@ -317,7 +317,7 @@ TEST_CASE("a holder that stood still is told, and its fence is refused downstrea
       highest = lease.fence();
       return true;
     };
-    LeaseRenewer renewer(clock);
+    LeaseRenewer renewer(clock, Renewing::by_hand);
     Lease first = jobs.try_acquire("alice");
     std::optional<LeaseId> told;
     first.keep_alive(renewer, [&](const LeaseId& id) { told = id; });
@@ -354,7 +354,7 @@ TEST_CASE("fences rise over all holders, also after the key was forgotten", "[le
 
 TEST_CASE("a renewer keeps leases alive at a third of their TTL", "[leases][C-034]") {
   for_each_store([](Store& store, VirtualClock& clock) {
-    LeaseRenewer renewer(clock);
+    LeaseRenewer renewer(clock, Renewing::by_hand);
     int lost = 0;
     const ConcurrencyLimiter jobs(
         store, "jobs", 2,
@@ -385,7 +385,6 @@ TEST_CASE("a renewer renews on a thread of its own", "[leases]") {
   const auto store = make_memory_store({.clock = &clock});
   const VirtualClock::AutoAdvance moving(clock);
   LeaseRenewer renewer(clock);
-  renewer.start();
   std::atomic<int> lost{0};
   const ConcurrencyLimiter jobs(
       *store, "jobs", 1,

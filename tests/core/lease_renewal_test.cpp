@@ -337,7 +337,7 @@ class World {
   SleepClock clock_;
   std::unique_ptr<Store> far_ = make_virtual_store(clock_);
   std::array<std::optional<WireStore>, 2> wires_;
-  std::optional<LeaseRenewer> renewer_{std::in_place, clock_};
+  std::optional<LeaseRenewer> renewer_{std::in_place, clock_, Renewing::by_hand};
   std::vector<std::unique_ptr<Held>> held_;
   std::vector<std::unique_ptr<Held>> gone_;  // their handlers are not called any more
   std::array<std::size_t, 2> before_{};      // the pending calls, and who was told

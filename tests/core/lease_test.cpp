@@ -161,7 +161,7 @@ TEST_CASE("a lease that could not be renewed is held until its TTL is over",
 TEST_CASE("a renewer tries again after a failure, and tells what it could not keep",
           "[core][leases][C-034]") {
   FickleStore store;
-  LeaseRenewer renewer(store.clock());
+  LeaseRenewer renewer(store.clock(), Renewing::by_hand);
   std::vector<LeaseId> lost;
   const ConcurrencyLimiter jobs(
       store, "jobs", 2,
@@ -193,7 +193,6 @@ TEST_CASE("a renewer's own thread keeps leases through a day of virtual time",
   FickleStore store;
   LeaseRenewer renewer(store.clock());
   const VirtualClock::AutoAdvance moving(store.time);
-  renewer.start();
   const ConcurrencyLimiter jobs(store, "jobs", 2, {.ttl = 12s, .renewer = &renewer});
   const Lease lease = jobs.try_acquire("alice");
   const int calls = store.calls;
@@ -202,6 +201,51 @@ TEST_CASE("a renewer's own thread keeps leases through a day of virtual time",
   CHECK_FALSE(lease.lost());
   CHECK(store.calls - calls == 24 * 900);
   renewer.stop();
+}
+
+TEST_CASE("a lease that is kept alive starts its renewer, unless that is driven by hand",
+          "[core][leases][C-034]") {
+  FickleStore store;
+  const VirtualClock::AutoAdvance moving(store.time);
+  const ConcurrencyLimiter jobs(store, "jobs", 3, {.ttl = 12s});
+  LeaseRenewer renewer(store.clock());
+  LeaseRenewer by_hand(store.clock(), Renewing::by_hand);
+  const auto pass = [&](Span span) {
+    ManualResetEvent waker;
+    store.time.wait_until(store.time.now() + span, waker);
+  };
+  Lease lease = jobs.try_acquire("alice");
+  lease.keep_alive(renewer);
+  pass(1h);
+  CHECK_FALSE(lease.lost());
+  Lease left = jobs.try_acquire("alice");
+  left.keep_alive(by_hand);
+  pass(12s);
+  CHECK(left.lost());
+  renewer.stop();
+  Lease next = jobs.try_acquire("alice");
+  next.keep_alive(renewer);  // again
+  pass(1h);
+  CHECK_FALSE(next.lost());
+  renewer.stop();
+}
+
+TEST_CASE("many threads start and stop one renewer", "[core][leases]") {
+  const auto store = make_memory_store();
+  LeaseRenewer renewer(store->clock());
+  const ConcurrencyLimiter jobs(*store, "jobs", 100, {.ttl = 60s, .renewer = &renewer});
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&, i] {
+      for (int round = 0; round < 50; ++round) {
+        const Lease lease = jobs.try_acquire("alice");
+        if (i == 0) renewer.stop();
+        if (i == 1) renewer.start();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(renewer.size() == 0);
 }
 
 TEST_CASE("a thread that is cancelled stops a renewer, and ends behind that", "[core][leases]") {
@@ -231,7 +275,7 @@ TEST_CASE("a thread that is cancelled stops a renewer, and ends behind that", "[
 TEST_CASE("a store that hangs delays the renewals of no other store", "[core][leases][C-034]") {
   FickleStore quick;
   HangingStore slow(quick.time);
-  LeaseRenewer renewer(quick.clock());
+  LeaseRenewer renewer(quick.clock(), Renewing::by_hand);
   const VirtualClock::AutoAdvance moving(quick.time);
   std::atomic<int> lost{0};
   const auto count = [&](const LeaseId&) { ++lost; };
@@ -257,7 +301,7 @@ TEST_CASE("who must not wait for a store renews the leases of all others, and he
   FickleStore quick;
   HangingStore slow(quick.time);
   std::vector<LeaseId> lost;
-  std::optional<LeaseRenewer> renewer(quick.clock());
+  std::optional<LeaseRenewer> renewer(std::in_place, quick.clock(), Renewing::by_hand);
   const LeaseOptions options{
       .ttl = 12s, .renewer = &*renewer, .on_lost = [&](const LeaseId& id) { lost.push_back(id); }};
   const ConcurrencyLimiter jobs(quick, "jobs", 2, options);
@@ -288,7 +332,7 @@ TEST_CASE("who must not wait for a store renews the leases of all others, and he
 
 TEST_CASE("a handler of a lost lease that throws ends nothing else", "[core][leases]") {
   FickleStore store;
-  LeaseRenewer renewer(store.clock());
+  LeaseRenewer renewer(store.clock(), Renewing::by_hand);
   int told = 0;
   const auto fail = [&](const LeaseId&) {
     ++told;
@@ -310,7 +354,7 @@ TEST_CASE("a handler of a lost lease that throws ends nothing else", "[core][lea
 
 TEST_CASE("a lease whose return failed as it ended is renewed no more", "[core][leases][C-033]") {
   FickleStore store;
-  LeaseRenewer renewer(store.clock());
+  LeaseRenewer renewer(store.clock(), Renewing::by_hand);
   const ConcurrencyLimiter jobs(store, "jobs", 1, {.ttl = 12s, .renewer = &renewer});
   {
     const Lease lease = jobs.try_acquire("alice");
@@ -329,7 +373,7 @@ TEST_CASE("a lease whose return failed as it ended is renewed no more", "[core][
 TEST_CASE("a lease that is due while its return fails goes on being renewed",
           "[core][leases][C-034]") {
   FickleStore store;
-  LeaseRenewer renewer(store.clock());
+  LeaseRenewer renewer(store.clock(), Renewing::by_hand);
   const ConcurrencyLimiter jobs(store, "jobs", 1, {.ttl = 12s, .renewer = &renewer});
   Lease lease = jobs.try_acquire("alice");
   store.time.advance(4s);
@@ -376,7 +420,7 @@ TEST_CASE("a handler that destroys a store loses the leases of that store, which
   std::optional<ConcurrencyLimiter> of_goes(std::in_place, *goes, "jobs", 2,
                                             LeaseOptions{.ttl = 12s});
   const ConcurrencyLimiter brief(*stays, "jobs", 1, {.ttl = 3s});
-  LeaseRenewer renewer(time);
+  LeaseRenewer renewer(time, Renewing::by_hand);
   std::vector<int> lost;
   Lease first = of_goes->try_acquire("alice");
   Lease second = of_goes->try_acquire("alice");
@@ -407,7 +451,7 @@ TEST_CASE("what a handler owns may use the renewer as it ends", "[core][leases]"
     LeaseRenewer& renewer;
   };
   FickleStore store;
-  LeaseRenewer renewer(store.clock());
+  LeaseRenewer renewer(store.clock(), Renewing::by_hand);
   const ConcurrencyLimiter jobs(store, "jobs", 1000, {.ttl = 12s});
   for (int i = 0; i < 1000; ++i) {  // ended behind a sweep, and where they are due
     Lease lease = jobs.try_acquire("alice");
@@ -440,7 +484,7 @@ TEST_CASE("leases are counted while answers come on another thread", "[core][lea
     std::thread thread_;
   };
   ElsewhereStore store;
-  LeaseRenewer renewer(store.clock());
+  LeaseRenewer renewer(store.clock(), Renewing::by_hand);
   const ConcurrencyLimiter jobs(store, "jobs", 4, {.ttl = 12s, .renewer = &renewer});
   std::vector<Lease> leases;
   for (int i = 0; i < 4; ++i) leases.push_back(jobs.try_acquire("alice"));
@@ -461,7 +505,7 @@ TEST_CASE("leases are counted while answers come on another thread", "[core][lea
 
 TEST_CASE("what is given back is not renewed, nor kept", "[core][leases]") {
   FickleStore store;
-  LeaseRenewer renewer(store.clock());
+  LeaseRenewer renewer(store.clock(), Renewing::by_hand);
   const auto kept = std::make_shared<int>();
   const ConcurrencyLimiter jobs(
       store, "jobs", 1000, {.ttl = 12s, .renewer = &renewer, .on_lost = [kept](const LeaseId&) {}});

@@ -217,6 +217,14 @@ TEST_CASE("a forked child neither waits for threads of its parent nor has to do 
   std::optional<Sampler> sampler;
   sampler.emplace(shedder, "a", sensor);
   sampler->start();
+  const ConcurrencyLimiter jobs(*memory, "jobs", 1, {.ttl = 300ms});
+  CHECK(in_child([&] {
+    Lease lease = jobs.try_acquire("a");
+    lease.keep_alive(*renewer);  // by a thread of the child
+    const Time first = lease.expires_at();
+    while (lease.expires_at() == first && !lease.lost()) std::this_thread::yield();
+    return !lease.lost();
+  }));
   CHECK(in_child([&] {
     renewer->start();  // its own
     renewer->stop();

@@ -108,7 +108,7 @@ TEST_CASE("wherever memory ends, a renewer loses no lease", "[memory][leases]") 
     CAPTURE(number);
     VirtualClock clock;
     const std::array stores{make_virtual_store(clock), make_virtual_store(clock)};
-    LeaseRenewer renewer(clock);
+    LeaseRenewer renewer(clock, Renewing::by_hand);
     std::vector<Lease> leases;
     for (const auto& store : stores) {
       const ConcurrencyLimiter jobs(*store, "jobs", 3, {.ttl = 12s, .renewer = &renewer});

@@ -69,7 +69,6 @@ if (decide(*store, steps, error, each, told)) {
 void stop_job(const LeaseId&);
 void renewed(Store* store) {
 LeaseRenewer renewer(store->clock());
-renewer.start();
 ConcurrencyLimiter jobs{*store, "jobs", 20, {.ttl = 30s, .renewer = &renewer, .on_lost = stop_job}};
 }
 }  // namespace concurrency_page

@@ -30,8 +30,8 @@ struct LeaseOptions {
   /// The generator of ids; null: rng_of() the store's clock. REQUIRES: it is as thread-safe as its
   /// use.
   Rng* rng = nullptr;
-  /// Renews every lease that is granted; null: leases are not renewed automatically. REQUIRES: it
-  /// outlives the limiter.
+  /// Renews every lease that is granted, as Lease::keep_alive(); null: leases are not renewed
+  /// automatically. REQUIRES: it outlives the limiter.
   LeaseRenewer* renewer = nullptr;
   /// Called by `renewer`, on its thread and at most once, when a lease is lost. What it
   /// throws is ignored.

@@ -1,9 +1,12 @@
 // LeaseRenewer: renews leases in the background, and notifies holders of lost leases.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <list>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "sluice/detail/clock_thread.hpp"
@@ -11,16 +14,21 @@
 
 namespace sluice {
 
+/// Who renews the leases that are due.
+enum class Renewing : std::uint8_t {
+  by_thread,  ///< a thread of the renewer, which the first lease that is kept alive starts
+  by_hand,    ///< the program, which calls renew_due()
+};
+
 /// Renews each registered lease when a third of its TTL has passed, in one batch for all leases of
 /// a store that are due, until the lease is released or lost. A lease is lost when the store no
 /// longer has it, or when no renewal has succeeded for a whole TTL; its handler then runs by the
 /// end of that TTL, also while an answer is pending. One renewer serves any number of limiters:
 ///
 ///     LeaseRenewer renewer(store->clock());
-///     renewer.start();                                     // one thread
-///     lease.keep_alive(renewer, [&](const LeaseId&) { stop_working(); });
+///     lease.keep_alive(renewer, [&](const LeaseId&) { stop_working(); });    // starts one thread
 ///
-/// Without start() there is no thread, and the program calls renew_due().
+/// With Renewing::by_hand there is no thread, and the program calls renew_due().
 ///
 /// A renewal that fails is retried after a twelfth of the TTL. All stores are called at once, with
 /// a timeout of a third of the lease's TTL, and the thread waits for none of them: a store that
@@ -31,8 +39,9 @@ namespace sluice {
 /// be destroyed on a thread of a store.
 class LeaseRenewer {
  public:
-  /// `clock` is that of the leases' stores. REQUIRES: it outlives this object.
-  explicit LeaseRenewer(Clock& clock);
+  /// `clock` is that of the leases' stores. Throws std::invalid_argument for a thread on the clock
+  /// of a simulated world, which has none. REQUIRES: the clock outlives this object.
+  explicit LeaseRenewer(Clock& clock, Renewing renewing = Renewing::by_thread);
   LeaseRenewer(const LeaseRenewer&) = delete;
   LeaseRenewer& operator=(const LeaseRenewer&) = delete;
   /// Stops the thread. REQUIRES: does not run on that thread.
@@ -47,10 +56,11 @@ class LeaseRenewer {
 
   /// Starts a thread that renews leases when they are due by the clock, without waiting for the
   /// answers; no effect if it runs already. A forked child has no such thread, and may start one of
-  /// its own. Throws std::system_error.
+  /// its own. Lease::keep_alive() and LeaseOptions::renewer start it as well, unless the renewer is
+  /// Renewing::by_hand. Throws std::system_error if there can be no thread.
   void start();
-  /// Ends the thread. Only pending renewals still complete. REQUIRES: not on that thread, and not
-  /// while another thread starts or stops it.
+  /// Ends the thread. Only pending renewals still complete; the next lease that is kept alive
+  /// starts a thread again. REQUIRES: not on that thread.
   void stop() noexcept;
 
   /// The number of leases that are being renewed.
@@ -67,6 +77,7 @@ class LeaseRenewer {
   struct State;
   struct Batch;
 
+  [[nodiscard]] bool is_running() const noexcept;
   void keep(std::shared_ptr<detail::HeldLease> held, Lease::OnLost on_lost);
   [[nodiscard]] std::vector<Queue::node_type> take_due(Time now);
   void divide(std::vector<Queue::node_type>& due, Time now, bool waits, std::list<Batch>& batches);
@@ -76,8 +87,11 @@ class LeaseRenewer {
   [[nodiscard]] Time renew_without_waiting() noexcept;
 
   Clock& clock_;
+  Renewing renewing_;
   std::shared_ptr<State> state_;
-  detail::ClockThread thread_;  // last, as it uses the others
+  std::mutex starting_;                    // held while the thread is started or stopped
+  std::atomic<std::uint64_t> runs_in_{0};  // the process of the thread; 0: there is none
+  detail::ClockThread thread_;             // last, as it uses the others
 };
 
 }  // namespace sluice

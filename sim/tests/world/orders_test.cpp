@@ -119,7 +119,7 @@ struct Limiters {
   SlotLock slots{store, "slots", 3s};
   FixedWindow minutes{store, "minutes", 1, Calendar::every(3s)};
   SlidingWindowCounter counter{store, "counter", {1, 3s}};
-  LeaseRenewer renewer{store.clock()};
+  LeaseRenewer renewer{store.clock(), Renewing::by_hand};
   ConcurrencyLimiter leases{store, "leases", 1, {.ttl = 1s, .renewer = &renewer}};
   Gates gates{store, "gates", {"host"}, {.ramp = 1h, .spacing = 3s}};
   std::vector<Scope> scopes{gates.scope("host", "k")};
@@ -339,7 +339,8 @@ TEST_CASE("a lease that outlives its store, or its World, is lost and gives noth
 TEST_CASE("a renewer tells the holder of a lease whose store has gone, and asks nobody") {
   World world;
   auto link = world.connect(slow);
-  LeaseRenewer renewer(world.clock());
+  CHECK_THROWS_AS(LeaseRenewer(world.clock()), std::invalid_argument);
+  LeaseRenewer renewer(world.clock(), Renewing::by_hand);
   int lost = 0;
   const ConcurrencyLimiter jobs(
       *link, "jobs", 1,
