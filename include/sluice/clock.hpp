@@ -2,6 +2,8 @@
 // through a Clock. Every clock may be used from any thread.
 #pragma once
 
+#include <string>
+
 #include "sluice/detail/life.hpp"
 #include "sluice/extend/manual_reset_event.hpp"
 #include "sluice/extend/timer_callback.hpp"
@@ -17,6 +19,13 @@ enum class TimerState : std::uint8_t {
   set,    ///< the callback will run
   due,    ///< not set: the time has already come
   never,  ///< not set: this clock has no timers; wait in real time
+};
+
+/// How a wait on a clock ended.
+enum class WaitEnd : std::uint8_t {
+  woken,  ///< the event was set
+  due,    ///< the time has come
+  never,  ///< neither can happen any more
 };
 
 /// The time of one store, and the means to wait for a time.
@@ -42,6 +51,12 @@ class Clock {
   /// either holds. True: the event was set. The default waits in real time and reads the clock at
   /// least every 10 ms, in case it is set.
   virtual bool wait_until(Time when, ManualResetEvent& waker);
+
+  /// wait_until() for a caller that can report a wait without an end: WaitEnd::never, and then
+  /// `why` says what is missing. The default never returns that; see VirtualClock.
+  virtual WaitEnd wait_or_tell(Time when, ManualResetEvent& waker, std::string& why) {
+    return (void)why, wait_until(when, waker) ? WaitEnd::woken : WaitEnd::due;
+  }
 
   /// Runs `timer` once when the clock shows `when` or later. Only clocks that the program moves
   /// have timers: they run them on the thread that moves the clock, in the order of their times,

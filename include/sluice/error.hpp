@@ -18,7 +18,7 @@ enum class Errc {
   duplicate_key = 4,          ///< a plan uses one key twice
   invalid_plan = 5,           ///< a plan has no step, or more than Plan::max_steps
   unsupported_operation = 6,  ///< the store does not support the operation
-  would_deadlock = 7,         ///< a blocking call on the store's own I/O thread
+  would_deadlock = 7,  ///< a blocking call on the store's own I/O thread, or a wait without an end
 
   // The store could not take the request. Nothing was executed.
   store_full = 8,      ///< no memory for the state of this key, nor for its overflow

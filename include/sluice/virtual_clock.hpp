@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -20,7 +21,13 @@ namespace sluice {
 ///     clock.advance(4s);         // the first wait ends, and sees the time that it waited for
 ///
 /// A thread that blocks on the clock waits until another thread moves it, or until it moves by
-/// itself (AutoAdvance). Setting the clock back runs no timer; waits keep their absolute times.
+/// itself (AutoAdvance). A wait for a grant that cannot end fails with Errc::would_deadlock and
+/// says what is missing: at once if the process has no other thread (on Linux), and else when the
+/// clock has stood still for set_patience() while
+/// - no other thread has ever moved it, and all threads that it knows wait on it as well; or
+/// - it moves by itself, but does not know the thread that waits.
+///
+/// Setting the clock back runs no timer; waits keep their absolute times.
 /// Thread-safe: a move is visible to the next reading.
 class VirtualClock : public Clock {
  public:
@@ -49,13 +56,20 @@ class VirtualClock : public Clock {
     now_.store(to_word(time), std::memory_order_release);
   }
 
-  /// Moves to the time of the next timer and runs all that are due then. False: no timer is set.
+  /// Moves to the time of the next timer and runs all that are due then. False: no timer is set, or
+  /// only such as never come, beyond word_limit.
   bool advance_to_next();
 
   /// The number of timers that are set.
   [[nodiscard]] std::size_t timers() const;
 
+  /// How long, in real time, the clock may stand still before a wait counts as one without an end:
+  /// 10 s by default, 1 ms or more; Span::max(): for ever. It is counted in 20 parts, so that a
+  /// debugger that stops the process does not use it up.
+  void set_patience(Span real_time) noexcept;
+
   bool wait_until(Time when, ManualResetEvent& waker) override;
+  WaitEnd wait_or_tell(Time when, ManualResetEvent& waker, std::string& why) override;
   TimerState set_timer(TimerCallback& timer, Time when) override;
   bool cancel_timer(TimerCallback& timer) noexcept override;
   void thread_begins() noexcept override;
@@ -97,6 +111,12 @@ class VirtualClock : public Clock {
   };
 
   static void leave(Clock& clock) noexcept;
+  WaitEnd wait(Time when, ManualResetEvent& waker, std::string* why);
+  [[nodiscard]] bool ends(std::unique_lock<std::mutex>& lock, ManualResetEvent& waker);
+  [[nodiscard]] bool may_move() const noexcept;
+  [[nodiscard]] std::string what_is_missing(Time when) const;
+  void note_mover() noexcept;
+  [[nodiscard]] bool step_to_next();
   [[nodiscard]] bool moves_by_itself() const noexcept;
   void move_while_all_wait() noexcept;
   void move_to(Word time) noexcept;
@@ -122,6 +142,10 @@ class VirtualClock : public Clock {
   std::size_t known_ = 0;            // registered threads
   std::size_t waiting_ = 0;          // registered threads in wait_until()
   std::size_t moved_by_itself_ = 0;  // AutoAdvance objects
+  std::thread::id mover_;            // the first thread that moved it
+  bool several_movers_ = false;
+  std::atomic<Word> patience_{10'000'000};
+  std::atomic<std::uint64_t> moves_{0};
 };
 
 }  // namespace sluice

@@ -19,7 +19,15 @@ void wait_until(Clock& clock, Time when, const StopToken& stop) {
   ManualResetEvent stopped;
   const auto wake = [&stopped] { stopped.wake(); };
   const StopCallback<decltype(wake)> wakes(stop, wake);
-  if (clock.wait_until(when, stopped)) throw std::system_error(make_error_code(Errc::cancelled));
+  std::string why;
+  switch (clock.wait_or_tell(when, stopped, why)) {
+    case WaitEnd::woken:
+      throw std::system_error(make_error_code(Errc::cancelled));
+    case WaitEnd::never:
+      throw std::system_error(make_error_code(Errc::would_deadlock), why);
+    case WaitEnd::due:
+      return;
+  }
 }
 
 bool is_gate(const Claim& claim) { return claim.limit().close_step(Span{0}).has_value(); }

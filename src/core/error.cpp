@@ -19,7 +19,7 @@ const char* text(Errc code) noexcept {
     case Errc::unsupported_operation:
       return "the store does not know this operation";
     case Errc::would_deadlock:
-      return "a blocking call on the store's own I/O thread";
+      return "a blocking call on the store's own I/O thread, or a wait without an end";
     case Errc::store_full:
       return "the store has no room for this key";
     case Errc::queue_full:

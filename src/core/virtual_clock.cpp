@@ -1,9 +1,13 @@
 // The virtual clock: a heap of timers, and the threads that wait.
 #include "sluice/virtual_clock.hpp"
 
+#include <dirent.h>
+
 #include <algorithm>
+#include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "sluice/detail/uncancelled.hpp"
 
@@ -11,6 +15,21 @@ namespace sluice {
 namespace {
 
 bool in_range(Word us) noexcept { return us >= 0 && us <= word_limit; }
+
+/// A wait looks so often, while its patience lasts, whether the clock has moved.
+constexpr int looks = 20;
+
+/// True if the process certainly has no other thread.
+bool is_only_thread() noexcept {
+  const auto close = [](DIR* folder) { ::closedir(folder); };
+  const std::unique_ptr<DIR, decltype(close)> threads(::opendir("/proc/self/task"), close);
+  if (!threads) return false;
+  int count = 0;
+  while (const dirent* const entry = ::readdir(threads.get())) {
+    if (entry->d_name[0] != '.') ++count;
+  }
+  return count == 1;
+}
 
 }  // namespace
 
@@ -29,6 +48,7 @@ Time VirtualClock::advance(Span span) {
     throw std::out_of_range("VirtualClock would leave 0 to 2^52 us: " + std::to_string(from) +
                             " us moved by " + std::to_string(span.count()) + " us");
   }
+  note_mover();
   move_to(from + span.count());
   return to_time(from + span.count());
 }
@@ -39,19 +59,37 @@ void VirtualClock::set(Time time) {
                             std::to_string(to_word(time)));
   }
   const std::lock_guard moving(moving_);
+  note_mover();
   move_to(to_word(time));
 }
 
 bool VirtualClock::advance_to_next() {
   const std::lock_guard moving(moving_);
+  note_mover();
+  return step_to_next();
+}
+
+/// REQUIRES: `moving_` is held.
+bool VirtualClock::step_to_next() {
   Word next = 0;
   {
     const std::lock_guard lock(mutex_);
-    if (heap_.empty()) return false;
+    if (heap_.empty() || heap_.front().time > word_limit) return false;
     next = heap_.front().time;
   }
   move_to(std::max(next, to_word(now())));
   return true;
+}
+
+void VirtualClock::note_mover() noexcept {
+  const std::lock_guard lock(mutex_);
+  const auto self = std::this_thread::get_id();
+  if (mover_ == std::thread::id{}) mover_ = self;
+  several_movers_ = several_movers_ || mover_ != self;
+}
+
+void VirtualClock::set_patience(Span real_time) noexcept {
+  patience_ = std::max(Word{1'000}, real_time.count());
 }
 
 std::size_t VirtualClock::timers() const {
@@ -61,6 +99,7 @@ std::size_t VirtualClock::timers() const {
 
 /// REQUIRES: `moving_` is held. If a timer moves the clock further, it stays there.
 void VirtualClock::move_to(Word time) noexcept {
+  moves_.fetch_add(1);
   std::unique_lock lock(mutex_);
   if (time < now_.load(std::memory_order_relaxed)) {
     now_.store(time, std::memory_order_release);
@@ -115,13 +154,22 @@ bool VirtualClock::cancel_timer(TimerCallback& timer) noexcept {
 }
 
 bool VirtualClock::wait_until(Time when, ManualResetEvent& waker) {
+  return wait(when, waker, nullptr) == WaitEnd::woken;
+}
+
+WaitEnd VirtualClock::wait_or_tell(Time when, ManualResetEvent& waker, std::string& why) {
+  return wait(when, waker, &why);
+}
+
+/// `why`: null if the wait may last for ever.
+WaitEnd VirtualClock::wait(Time when, ManualResetEvent& waker, std::string* why) {
   TimerCallback timer(
       [](void* self) noexcept {
         static_cast<ManualResetEvent*>(self)->raise(&ManualResetEvent::due_);
       },
       &waker);
-  if (waker.is_awake()) return true;
-  if (set_timer(timer, when) == TimerState::due) return false;
+  if (waker.is_awake()) return WaitEnd::woken;
+  if (set_timer(timer, when) == TimerState::due) return WaitEnd::due;
   {
     const std::lock_guard lock(waker.mutex_);
     if (!waker.awake_ && !waker.due_ && KnownThread::is_here(*this)) {
@@ -132,14 +180,61 @@ bool VirtualClock::wait_until(Time when, ManualResetEvent& waker) {
     }
   }
   move_while_all_wait();
+  bool has_ended = true;
   {
     std::unique_lock lock(waker.mutex_);
-    waker.changed_.wait(lock, [&] { return waker.awake_ || waker.due_; });
+    if (why == nullptr) {
+      waker.changed_.wait(lock, [&] { return waker.awake_ || waker.due_; });
+    } else if (has_ended = ends(lock, waker); !has_ended) {
+      *why = what_is_missing(when);
+      if (std::exchange(waker.counted_by_, nullptr) != nullptr) leave(*this);
+    }
   }
   cancel_timer(timer);
   const std::lock_guard lock(waker.mutex_);
-  waker.due_ = false;
-  return waker.awake_;
+  const bool is_due = std::exchange(waker.due_, false);
+  if (waker.awake_) return WaitEnd::woken;
+  return has_ended || is_due ? WaitEnd::due : WaitEnd::never;
+}
+
+/// Waits. False: nobody can end the wait. REQUIRES: the lock is that of the event.
+bool VirtualClock::ends(std::unique_lock<std::mutex>& lock, ManualResetEvent& waker) {
+  const auto is_over = [&] { return waker.awake_ || waker.due_; };
+  if (is_over()) return true;
+  if (is_only_thread()) return false;
+  const Word patience = patience_;
+  if (patience == Span::max().count()) return waker.changed_.wait(lock, is_over), true;
+  std::uint64_t moves = moves_;
+  for (int still = 0; still < looks || may_move(); ++still) {
+    if (waker.changed_.wait_for(lock, Span{patience / looks}, is_over)) return true;
+    if (moves != moves_) still = -1;
+    moves = moves_;
+  }
+  return false;
+}
+
+/// True if a thread may exist that moves the clock. REQUIRES: the calling thread waits.
+bool VirtualClock::may_move() const noexcept {
+  const std::lock_guard lock(mutex_);
+  if (moved_by_itself_ > 0 && !KnownThread::is_here(*this)) return false;
+  const bool never_moved = mover_ == std::thread::id{};
+  const bool by_others = !never_moved && (several_movers_ || mover_ != std::this_thread::get_id());
+  return by_others || waiting_ < known_;
+}
+
+std::string VirtualClock::what_is_missing(Time when) const {
+  const std::lock_guard lock(mutex_);
+  const bool is_known = KnownThread::is_here(*this);
+  const std::string until =
+      to_word(when) > word_limit ? "for ever" : "until " + std::to_string(to_word(when)) + " us";
+  return "the virtual clock stands still at " + std::to_string(to_word(now())) +
+         " us, and this thread waits " + until + "; the clock knows " + std::to_string(known_) +
+         " threads, of which " + std::to_string(waiting_) + " wait, and " +
+         (is_known ? "" : "not ") + "this thread; it " +
+         (moved_by_itself_ > 0 ? "moves by itself when all threads that it knows wait"
+                               : "does not move by itself") +
+         "; allowed: a VirtualClock::AutoAdvance, with a KnownThread in each further thread that "
+         "waits, or another thread that moves the clock";
 }
 
 void VirtualClock::leave(Clock& clock) noexcept {
@@ -169,7 +264,7 @@ bool VirtualClock::moves_by_itself() const noexcept {
 void VirtualClock::move_while_all_wait() noexcept {
   if (!moves_by_itself()) return;
   const std::lock_guard moving(moving_);
-  while (moves_by_itself() && advance_to_next()) {
+  while (moves_by_itself() && step_to_next()) {
   }
 }
 

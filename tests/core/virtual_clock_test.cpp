@@ -295,4 +295,13 @@ TEST_CASE("cancelling a timer_callback that rings on another thread waits until 
   }
 }
 
+TEST_CASE("a timer beyond the end of time moves no clock", "[core][clock]") {
+  VirtualClock clock;
+  TimerCallback never([](void*) noexcept {}, nullptr);
+  REQUIRE(clock.set_timer(never, Time::max()) == TimerState::set);
+  CHECK_FALSE(clock.advance_to_next());
+  CHECK(clock.now() == VirtualClock::default_start);
+  CHECK(clock.cancel_timer(never));
+}
+
 }  // namespace sluice::test

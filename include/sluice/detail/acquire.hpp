@@ -31,6 +31,10 @@ class BlockedWaiter final : public WaiterFor<L> {
       if (!wait_for_event()) this->on_time();
     }
     error = error_;
+    if (never_ && error == Errc::cancelled) {
+      error = Errc::would_deadlock;
+      reason_ = never_;
+    }
     if (error) note_reason(error, std::move(reason_), this->refusal());
     return error ? Grant{} : this->take_grant();
   }
@@ -41,9 +45,18 @@ class BlockedWaiter final : public WaiterFor<L> {
   bool wait_for_event() {
     const bool is_under_way = this->is_under_way();
     const Time until = this->timer();
-    if (!is_under_way) return this->clock().wait_until(until, event_);
+    if (!is_under_way) return wait_or_give_up(until);
     if (until != Time::max()) return this->clock().Clock::wait_until(until, event_);
     event_.wait();
+    return true;
+  }
+  /// A wait that cannot end is cancelled: it then fails with Errc::would_deadlock.
+  bool wait_or_give_up(Time until) {
+    std::string why;
+    const WaitEnd end = this->clock().wait_or_tell(until, event_, why);
+    if (end != WaitEnd::never) return end == WaitEnd::woken;
+    never_ = std::make_shared<const std::string>(std::move(why));
+    this->cancel();
     return true;
   }
   void timer_changed() noexcept override { event_.wake(); }
@@ -58,6 +71,7 @@ class BlockedWaiter final : public WaiterFor<L> {
   std::error_code error_;
   std::shared_ptr<const std::string> reason_;
   std::atomic<bool> over_{false};
+  std::shared_ptr<const std::string> never_;  // why the wait cannot end
 };
 
 /// The error of a call that must not wait, or none.

@@ -25,6 +25,9 @@ class LoopClock final : public VirtualClock, private TimedLoop {
   /// Runs the World until `when` or until the event is set. Throws std::logic_error inside the
   /// World's own run loop, or on another thread while it runs, because the time would never come.
   bool wait_until(Time when, ManualResetEvent& waker) override;
+  WaitEnd wait_or_tell(Time when, ManualResetEvent& waker, std::string& why) override {
+    return Clock::wait_or_tell(when, waker, why);
+  }
   TimerState set_timer(TimerCallback& timer, Time when) override;
   bool cancel_timer(TimerCallback& timer) noexcept override;
   [[nodiscard]] TimedLoop* loop() noexcept override { return this; }
