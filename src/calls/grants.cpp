@@ -5,6 +5,8 @@
 #include "sluice/calls/call.hpp"
 #include "sluice/decide.hpp"
 #include "sluice/detail/claims.hpp"
+#include "sluice/limiters/lease.hpp"
+#include "src/calls/leases_of.hpp"
 
 namespace sluice {
 namespace {
@@ -44,6 +46,18 @@ void Grants::settle(std::size_t claim, Cost actual) {
   error = detail::settle_error(error, settled);
   if (error) throw detail::failed_call({"Grants", "settle"}, error, *step);
   limit.settled();
+}
+
+bool Grants::lost() const noexcept {
+  bool lost = false;
+  detail::for_each_lease(
+      *this, [&](const Lease& lease, const detail::ClaimedLimit&) { lost = lost || lease.lost(); });
+  return lost;
+}
+
+void Grants::never_block() noexcept {
+  detail::for_each_lease(*this,
+                         [](Lease& lease, const detail::ClaimedLimit&) { lease.never_block(); });
 }
 
 void Grants::refund() {

@@ -133,6 +133,27 @@ bool HeldLease::lose() noexcept {
   return state_.compare_exchange_strong(held, State::lost);
 }
 
+void HeldLease::tell_lost() noexcept {
+  if (!is_lost()) return;
+  std::optional<StopSource> told;  // copied, as what runs then may ask for another token
+  {
+    const std::lock_guard lock(telling_);
+    told = lost_;
+  }
+  if (told) told->request_stop();
+}
+
+StopToken HeldLease::lost_token() {
+  StopToken token;
+  {
+    const std::lock_guard lock(telling_);
+    if (!lost_) lost_.emplace();
+    token = lost_->get_token();
+  }
+  tell_lost();  // it may have been lost before
+  return token;
+}
+
 LeaseManager::LeaseManager(const StoreHandle& store, TextArg name, const LeaseOptions& options,
                            std::shared_ptr<WaitQueues> queues)
     : store_(store), name_(valid_name(name)), options_(options), queues_(std::move(queues)) {
@@ -283,7 +304,9 @@ Lease::~Lease() { end(); }
 void Lease::end() noexcept {
   if (!*this) return;
   if (held_->is_orphaned()) return held_->abandon();
-  if (!held_->store().may_block()) return detail::HeldLease::release_later(held_);
+  if (!held_->may_block() || !held_->store().may_block()) {
+    return detail::HeldLease::release_later(held_);
+  }
   std::error_code ignored;  // the place comes back by the TTL
   held_->release(held_->terms().release_within, ignored);
   held_->abandon();
@@ -312,6 +335,16 @@ bool Lease::release(std::error_code& error) noexcept {
 void Lease::release_later() noexcept {
   if (*this) detail::HeldLease::release_later(held_);
 }
+
+void Lease::never_block() noexcept {
+  if (held_) held_->never_block();
+}
+
+void Lease::renew_until(Time end) noexcept {
+  if (held_) held_->renew_until(end);
+}
+
+StopToken Lease::lost_token() { return held_ ? held_->lost_token() : StopToken{}; }
 
 void Lease::keep_alive(LeaseRenewer& renewer, OnLost on_lost) {
   // At the end of a simulated world the renewer may have been destroyed as well.

@@ -135,8 +135,7 @@ void LeaseRenewer::Batch::collect_lost(Queue& lost) {
     if (renewal.node.empty()) continue;
     auto& [held, on_lost] = renewal.node.mapped();
     if (held->lost()) {
-      held->lose();
-      if (!on_lost) continue;
+      if (!held->lose() && !on_lost) continue;
       Kept& kept = lost.emplace(asked_at, Kept{held, nullptr})->second;
       kept.on_lost = std::exchange(on_lost, nullptr);
     } else if (held->is_held()) {
@@ -213,6 +212,9 @@ std::vector<LeaseRenewer::Queue::node_type> LeaseRenewer::take_due(Time now) {
       if (held.lost()) {  // such as after a handler has destroyed its store
         held.lose();
         state_->lost.insert(std::move(node));
+      } else if (held.is_open() && !held.is_renewed_at(now)) {
+        node.key() = held.safe_until();  // when it is lost, unless it was released
+        queue.insert(std::move(node));
       } else {
         due.push_back(std::move(node));
       }
@@ -295,6 +297,7 @@ Time LeaseRenewer::conclude(Time now) {
     lost.swap(state_->lost);
   }
   for (const auto& [due, kept] : lost) {
+    kept.held->tell_lost();
     // An earlier handler may have released it.
     if (!kept.on_lost || !kept.held->is_open()) continue;
     try {

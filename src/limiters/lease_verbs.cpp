@@ -21,6 +21,7 @@ std::optional<Plan> RenewVerb::next() noexcept {
 void RenewVerb::hear(const Outcome& outcome) noexcept {
   error_ = outcome.error;
   renewed_ = !error_ && held_->renewed(outcome.decision, outcome.output, asked_at_);
+  held_->tell_lost();
 }
 
 std::optional<Plan> ReleaseVerb::next() {

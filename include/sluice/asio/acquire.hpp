@@ -172,10 +172,20 @@ class AsyncWaiter final : public sluice::detail::WaiterFor<L> {
 
   void finished(std::error_code error) noexcept override {
     const std::lock_guard lock(mutex_);
-    if (!work_) return;  // abandoned
+    if (!work_) {  // abandoned
+      static_cast<void>(taken(error));
+      return;
+    }
     ++work_->round;
     complete(std::move(work_->handler), std::move(work_->executor), error);
     work_.reset();
+  }
+
+  /// What was granted, for an event loop.
+  Grant taken(std::error_code error) {
+    Grant granted = error ? Grant{} : this->take_grant();
+    if constexpr (requires { granted.never_block(); }) granted.never_block();
+    return granted;
   }
 
   void complete(Handler&& handler, Tracked&& executor, std::error_code error) {
@@ -183,12 +193,11 @@ class AsyncWaiter final : public sluice::detail::WaiterFor<L> {
     if (error == Errc::cancelled) code = boost::asio::error::operation_aborted;
     const auto allocator = boost::asio::get_associated_allocator(handler);
     boost::asio::post(executor,
-                      boost::asio::bind_allocator(
-                          allocator, [handler = std::move(handler), code,
-                                      grant = error ? Grant{} : this->take_grant()]() mutable {
-                            boost::asio::get_associated_cancellation_slot(handler).clear();
-                            std::move(handler)(code, std::move(grant));
-                          }));
+                      boost::asio::bind_allocator(allocator, [handler = std::move(handler), code,
+                                                              grant = taken(error)]() mutable {
+                        boost::asio::get_associated_cancellation_slot(handler).clear();
+                        std::move(handler)(code, std::move(grant));
+                      }));
   }
 
   /// The execution context was destroyed, and with it the handler.
@@ -259,6 +268,8 @@ auto async_acquire(const std::array<Claim, n>&&, Rest&&...) = delete;
 ///
 /// Per-operation cancellation: all types; completes with operation_aborted. A request that was sent
 /// to the store is waited for, at most until the deadline, and its grant is refunded first.
+///
+/// A lease releases itself without waiting for the store: see Lease::never_block().
 ///
 /// Lifetimes: the limiter is copied, but does not own its store then: the store must live until the
 /// completion; with WaitQueueOptions::across_processes, a store in memory also until the call that

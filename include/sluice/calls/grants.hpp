@@ -17,10 +17,10 @@ namespace sluice {
 ///     if (!granted) return retry_later(granted.decision().retry_after);
 ///     granted.get<Lease>(1).keep_alive(renewer);
 ///
-/// Leases are released when it is destroyed; what else was granted stays charged. In a condition it
-/// must be a variable: `if (!acquire(claims, 10s)) return;` does not compile, because its leases
-/// would be released there. Move-only. Use by one thread at a time. REQUIRES: the store outlives
-/// it.
+/// Leases are released when it is destroyed, as by ~Lease(); what else was granted stays charged.
+/// In a condition it must be a variable: `if (!acquire(claims, 10s)) return;` does not compile,
+/// because its leases would be released there. Move-only. Use by one thread at a time. REQUIRES:
+/// the store outlives it.
 class [[nodiscard]] Grants {
  public:
   Grants() = default;
@@ -58,6 +58,12 @@ class [[nodiscard]] Grants {
   /// errors of a store are ignored. Another refund, as that of a Call whose function throws
   /// RateLimited, gives nothing back again. Blocks.
   void refund();
+
+  /// True if one of its leases is lost, and was not released before: another holder may have the
+  /// place. See Lease::lost().
+  [[nodiscard]] bool lost() const noexcept;
+  /// Lease::never_block() of all its leases.
+  void never_block() noexcept;
 
   // For implementations of waits.
   [[nodiscard]] std::span<const std::unique_ptr<detail::ClaimedLimit>> limits() const noexcept {

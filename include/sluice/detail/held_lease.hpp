@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -54,6 +55,9 @@ class HeldLease {
   class Releasing;
   std::optional<Releasing> begin_release(std::error_code& error) noexcept;
   void end_release(Releasing releasing, bool released) noexcept;
+  /// The destructor of the lease does not wait for the store.
+  void never_block() noexcept { blocks_ = false; }
+  [[nodiscard]] bool may_block() const noexcept { return blocks_.load(); }
   /// Releases it without waiting: for threads that must not block.
   static void release_later(const std::shared_ptr<HeldLease>& held) noexcept;
   /// Marks it as released without a request: it is no longer renewed, and expires by its TTL.
@@ -64,8 +68,18 @@ class HeldLease {
   [[nodiscard]] bool is_lost() const noexcept { return state_.load() == State::lost; }
   [[nodiscard]] bool is_open() const noexcept { return state_.load() != State::returned; }
   [[nodiscard]] bool lost() const noexcept;
-  /// True if this call turns a held lease into a lost one.
+  /// True if this call turns a held lease into a lost one. tell_lost() follows, where no lock is
+  /// held.
   bool lose() noexcept;
+  /// Stops the tokens of a lease that was marked as lost.
+  void tell_lost() noexcept;
+  [[nodiscard]] StopToken lost_token();
+
+  void renew_until(Time end) noexcept { renew_until_ = to_word(end); }
+  /// False: a renewer lets it expire.
+  [[nodiscard]] bool is_renewed_at(Time now) const noexcept {
+    return to_word(now) < renew_until_.load();
+  }
 
  private:
   enum class State : int { held, lost, returning, returned };
@@ -80,6 +94,10 @@ class HeldLease {
   std::atomic<Word> expires_at_{0};
   std::atomic<Word> safe_until_{0};
   std::atomic<State> state_{State::held};
+  std::atomic<Word> renew_until_{to_word(Time::max())};
+  std::atomic<bool> blocks_{true};
+  std::mutex telling_;
+  std::optional<StopSource> lost_;  // guarded by telling_; none: nobody asked for a token
 };
 
 /// A release that has begun: the state before it.

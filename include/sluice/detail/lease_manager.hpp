@@ -89,6 +89,8 @@ class LeaseManager::Asking {
   [[nodiscard]] Store& store() const noexcept { return leases_->store(); }
   [[nodiscard]] std::optional<Plan> next() noexcept;
   void hear(const Outcome& outcome) noexcept;
+  /// The result is for an event loop.
+  void never_block() noexcept { lease_.never_block(); }
   [[nodiscard]] Lease take(std::error_code& error) noexcept {
     error = error_;
     return std::move(lease_);

@@ -8,6 +8,7 @@
 
 #include "sluice/decide.hpp"
 #include "sluice/quota.hpp"
+#include "sluice/stop_token.hpp"
 
 namespace sluice {
 
@@ -36,7 +37,8 @@ struct LeaseOptions {
   /// Called by `renewer`, on its thread and at most once, when a lease is lost. What it
   /// throws is ignored.
   std::function<void(const LeaseId&)> on_lost = {};
-  /// The longest time that the destructor of a lease waits for the store. Real time.
+  /// The longest time that the destructor of a lease waits for the store. Real time. That of a
+  /// lease which an asynchronous call has granted never waits: see Lease::never_block().
   Span release_within = std::chrono::seconds{1};
 };
 
@@ -67,8 +69,8 @@ class [[nodiscard]] Lease {
   Lease(Lease&& other) noexcept = default;
   Lease& operator=(Lease&& other) noexcept;
   /// Releases the lease, if it was not released. Never throws, and waits no longer than
-  /// LeaseOptions::release_within; if the store does not answer, the place is freed when the TTL
-  /// has passed.
+  /// LeaseOptions::release_within, or not at all: after never_block(), and on a thread of the
+  /// store. If the store does not answer, the place is freed when the TTL has passed.
   ~Lease();
 
   /// True if it was granted, and not released or moved from. A lost lease is still true.
@@ -105,10 +107,24 @@ class [[nodiscard]] Lease {
 
   /// Releases the lease without waiting for the store's answer: for threads that must not block.
   void release_later() noexcept;
+  /// From now on the destructor does as release_later(). The calls of sluice::asio have said so of
+  /// every lease that they grant, as it lives on an event loop; say it of one that adopt() has made
+  /// there.
+  void never_block() noexcept;
 
-  /// Lets `renewer` renew the lease until it is released or lost. `on_lost` runs on the renewer's
-  /// thread. Not for a lease that LeaseOptions::renewer already renews. Throws std::bad_alloc.
+  /// Lets `renewer` renew the lease until it is released or lost; starts its thread, unless it is
+  /// Renewing::by_hand. `on_lost` runs on the renewer's thread. Not for a lease that
+  /// LeaseOptions::renewer already renews. Throws std::bad_alloc, and std::system_error if there
+  /// can be no thread.
   void keep_alive(LeaseRenewer& renewer, OnLost on_lost = {});
+  /// A renewer renews the lease before this time only, by the store's clock, so that a holder that
+  /// hangs has the place for a TTL more at most. renew() still extends it.
+  void renew_until(Time end) noexcept;
+
+  /// Stopped when the lease is found to be lost: by its renewer, on that thread, or by renew(), on
+  /// the thread of the store's answer. Nobody looks for the end of the TTL of a lease that no
+  /// renewer has: see lost(). Throws std::bad_alloc.
+  [[nodiscard]] StopToken lost_token();
 
   // For the library; see sluice/limiters/detail/lease.hpp.
   struct Verbs;

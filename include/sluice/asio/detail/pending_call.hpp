@@ -99,6 +99,7 @@ class PendingCall final : public sluice::detail::Driven<PendingCall<Handler, Req
   /// Always posted: an initiating function never calls its handler before it returns.
   void finished() noexcept {
     std::unique_ptr<PendingCall, Free> self(this);
+    if constexpr (requires { verb_.never_block(); }) verb_.never_block();
     const auto executor = executor_;
     auto allocator = boost::asio::get_associated_allocator(handler_);
     boost::asio::post(executor,
