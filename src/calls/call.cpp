@@ -9,6 +9,7 @@
 #include "sluice/decide.hpp"
 #include "sluice/detail/acquire.hpp"
 #include "sluice/detail/claims.hpp"
+#include "src/calls/leases_of.hpp"
 
 namespace sluice::detail {
 namespace {
@@ -37,7 +38,8 @@ bool is_gate(const Claim& claim) { return claim.limit().close_step(Span{0}).has_
 CallTries::CallTries(std::span<const Claim> claims, const BackoffOptions& options, bool settles)
     : claims_(claims),
       options_(options),
-      deadline_(options.deadline.on(Claims(claims).store().clock())),
+      end_(options.end_by.on(Claims(claims).store().clock())),
+      deadline_(std::min(end_, options.deadline.on(store().clock()))),
       backoff_(options.base, options.cap, options.jitter) {
   if (options.attempts < 1) {
     throw std::invalid_argument("BackoffOptions::attempts must be 1 or more, got " +
@@ -49,9 +51,19 @@ CallTries::CallTries(std::span<const Claim> claims, const BackoffOptions& option
   if (options_.budget != nullptr) options_.budget->note_call();
 }
 
+void CallTries::begin() const {
+  Decision late;
+  late.at = store().clock().now();
+  if (late.at < end_) return;
+  throw NotGranted("\"" + claims_.front().limit().name() +
+                       "\" was not asked: the call would begin at BackoffOptions::end_by or later",
+                   late);
+}
+
 void CallTries::granted(const Grants& grants) {
   if (grants) {
     arrival_ = grants.arrival();
+    for_each_lease(grants, [this](Lease& lease, const ClaimedLimit&) { lease.renew_until(end_); });
     return;
   }
   const Claim& claim = claims_[std::min<std::size_t>(grants.decision().step, claims_.size() - 1)];
@@ -71,6 +83,34 @@ std::error_code settle_error(std::error_code error, const Decision& settled) noe
   // A policy has answered an additional charge, which the store has not made.
   if (!error && is_degraded(settled.source)) return Errc::circuit_open;
   return error;
+}
+
+std::string text_of_loss(const Grants& grants) {
+  std::string text;
+  for_each_lease(grants, [&](const Lease& lease, const ClaimedLimit& limit) {
+    if (text.empty() && lease.lost()) {
+      text = "\"" + limit.name() + "\": the lease was lost during the call";
+    }
+  });
+  return text;
+}
+
+std::optional<std::system_error> store_failure(const std::exception_ptr& thrown) {
+  if (!thrown) return {};
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const std::system_error& why) {
+    return why;
+  }
+}
+
+std::exception_ptr settled(const CallTries& tries, Grants& grants, Cost actual) {
+  try {
+    tries.settle(grants, actual);
+  } catch (...) {
+    return std::current_exception();
+  }
+  return nullptr;
 }
 
 CallTries::Refused CallTries::refused(const RateLimited& refusal) {
@@ -93,12 +133,13 @@ CallTries::Refused CallTries::refused(const RateLimited& refusal) {
 }
 
 bool CallTries::may_retry() {
-  if (tries_ >= options_.attempts) return false;
+  if (tries_ >= options_.attempts || store().clock().now() >= end_) return false;
   ++tries_;
   return options_.budget == nullptr || options_.budget->take_retry();
 }
 
 Grants CallTries::acquire(const StopToken& stop) {
+  begin();
   const WaitOptions waits{options_.priority, options_.flow, options_.weight, stop};
   Grants grants = block(Claims(claims_), arrival_, deadline_, waits);
   granted(grants);

@@ -208,6 +208,16 @@ const std::string text = ask([&] {
   return Costed<std::string>{answer.text, answer.tokens};
 });
 }
+struct Rows {
+  bool send_next();
+};
+void end(const ConcurrencyLimiter& jobs, const TokenBucket& requests, Rows& rows) {
+const Call export_all({{jobs, "alice"}, {requests, "alice"}}, {.deadline = 10s, .end_by = 60s});
+export_all([&](const StopToken& stop) {
+  while (!stop.stop_requested() && rows.send_next()) {
+  }
+});
+}
 }  // namespace waiting_page
 
 namespace writing_a_store_page {

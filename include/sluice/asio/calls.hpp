@@ -5,11 +5,14 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/cancellation_state.hpp>
 #include <boost/asio/deferred.hpp>
+#include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -71,6 +74,92 @@ template <class Granted, class Function>
 using ResultOf =
     boost::asio::awaitable<typename ValueOf<typename CallOf<Granted, Function>::Value>::Type,
                            typename CallOf<Granted, Function>::Executor>;
+
+/// What the awaitable of a function has ended with.
+template <class Value>
+struct Ended {
+  std::optional<Value> value{};
+  std::exception_ptr thrown{};
+};
+template <class T>
+struct Ended<T&> {
+  T* value = nullptr;
+  std::exception_ptr thrown{};
+};
+template <>
+struct Ended<void> {
+  std::exception_ptr thrown{};
+};
+
+/// Awaits the function. Throws nothing.
+template <class Function>
+boost::asio::awaitable<void, typename CallOf<Grants, Function>::Executor> call_into(
+    Ended<typename CallOf<Grants, Function>::Value>& ended, Function& function, Grants& grants,
+    StopToken stop) {
+  using Value = typename CallOf<Grants, Function>::Value;
+  try {
+    co_await boost::asio::this_coro::reset_cancellation_state(
+        boost::asio::enable_total_cancellation());
+    if constexpr (std::is_void_v<Value>) {
+      co_await sluice::detail::call_with(function, grants, stop);
+    } else if constexpr (std::is_reference_v<Value>) {
+      ended.value = std::addressof(co_await sluice::detail::call_with(function, grants, stop));
+    } else {
+      ended.value.emplace(co_await sluice::detail::call_with(function, grants, stop));
+    }
+  } catch (...) {
+    ended.thrown = std::current_exception();
+  }
+}
+
+/// Looks at the end of a call when it is due; returns when it has come.
+template <class Ex>
+boost::asio::awaitable<void, Ex> watch(sluice::detail::CallEnd& end, Clock& clock) {
+  for (;;) {
+    const Time now = clock.now();
+    const Time next = end.look(now);
+    if (end.is_over(now)) co_return;
+    co_await asio::sleep_until(clock, next, boost::asio::use_awaitable_t<Ex>());
+  }
+}
+
+/// Throws NotEnded in the place of the error of an awaitable that was cancelled at its end.
+[[noreturn]] inline void rethrow_ended(const std::exception_ptr& thrown, bool is_over) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const boost::system::system_error& error) {
+    if (!is_over || error.code() != boost::asio::error::operation_aborted) throw;
+  }
+  throw NotEnded();
+}
+
+/// Awaits the function, with a token that is stopped at the end of its time, at which it is
+/// cancelled.
+template <class Function>
+boost::asio::awaitable<typename CallOf<Grants, Function>::Value,
+                       typename CallOf<Grants, Function>::Executor>
+call_in_time(const sluice::detail::CallTries& tries, Function& function, Grants& grants) {
+  using namespace boost::asio::experimental::awaitable_operators;
+  using Value = typename CallOf<Grants, Function>::Value;
+  using Executor = typename CallOf<Grants, Function>::Executor;
+  Clock& clock = tries.store().clock();
+  sluice::detail::CallEnd end(tries.end(), grants, {});
+  Ended<Value> ended;
+  co_await (call_into<Function>(ended, function, grants, end.token()) ||
+            watch<Executor>(end, clock));
+  if (ended.thrown) rethrow_ended(ended.thrown, end.is_over(clock.now()));
+  if constexpr (std::is_reference_v<Value>) {
+    co_return *ended.value;
+  } else if constexpr (!std::is_void_v<Value>) {
+    co_return std::move(*ended.value);
+  }
+}
+
+/// True if the function must be told of an end, or cancelled at it.
+template <class Function>
+bool needs_end(const sluice::detail::CallTries& tries) noexcept {
+  return sluice::detail::takes_stop<Function&, Grants> || tries.end() != Time::max();
+}
 
 /// A token without a cancellation slot: settling finishes even if the coroutine is cancelled.
 template <class Ex>
@@ -161,20 +250,29 @@ ResultOf<Grants, Function> run(sluice::Call call, Function function) {
   sluice::detail::CallTries tries(call.claims(), call.options(), settles);
   const bool throws = co_await boost::asio::this_coro::throw_if_cancelled();
   for (;;) {
+    tries.begin();
     auto grants = co_await async_wait_for(sluice::detail::Claims(call.claims()), tries.arrival(),
                                           tries.deadline(), waits_of(tries.options()), token);
     tries.granted(grants);
     std::optional<RateLimited> refusal;
     try {
+      auto awaitable = needs_end<Function>(tries) ? call_in_time(tries, function, grants)
+                                                  : sluice::detail::call_with(function, grants);
       if constexpr (settles) {
-        auto result = co_await sluice::detail::call_with(function, grants);
+        auto result = co_await std::move(awaitable);
         co_await boost::asio::this_coro::throw_if_cancelled(false);
         const auto error = co_await settle<Executor>(tries, grants, result.cost);
         co_await boost::asio::this_coro::throw_if_cancelled(throws);
-        if (error) sluice::detail::throw_not_settled(error, std::move(result.value));
+        sluice::detail::require_kept(grants, error, result.value);
         co_return std::move(result.value);
+      } else if constexpr (std::is_void_v<typename Result::Value>) {
+        co_await std::move(awaitable);
+        sluice::detail::require_kept(grants);
+        co_return;
       } else {
-        co_return co_await sluice::detail::call_with(function, grants);
+        typename Result::Value result = co_await std::move(awaitable);
+        sluice::detail::require_kept(grants, nullptr, result);
+        co_return std::forward<typename Result::Value>(result);
       }
     } catch (const RateLimited& thrown) {
       refusal = thrown;  // a handler cannot contain co_await
@@ -192,11 +290,18 @@ ResultOf<Grants, Function> run(sluice::Call call, Function function) {
 template <class Grant, class Function>
 auto guard(const Claim& claim, const Deadline& deadline, Function function,
            const AsyncWaitOptions& options) {
-  auto with_grant = [function = std::move(function)](Grants& grants) mutable {
-    return sluice::detail::call_with(function, grants.get<Grant>(0));
-  };
-  return run(sluice::Call({claim}, sluice::detail::single_try(deadline, options)),
-             std::move(with_grant));
+  sluice::Call call({claim}, sluice::detail::single_try(deadline, options));
+  if constexpr (sluice::detail::takes_stop<Function&, Grant>) {
+    auto told = [function = std::move(function)](Grants& grants, const StopToken& stop) mutable {
+      return sluice::detail::call_with(function, grants.get<Grant>(0), stop);
+    };
+    return run(std::move(call), std::move(told));
+  } else {
+    auto with_grant = [function = std::move(function)](Grants& grants) mutable {
+      return sluice::detail::call_with(function, grants.get<Grant>(0));
+    };
+    return run(std::move(call), std::move(with_grant));
+  }
 }
 
 }  // namespace detail
@@ -205,7 +310,11 @@ auto guard(const Claim& claim, const Deadline& deadline, Function function,
 /// errors; a final refusal is thrown as a copy of type RateLimited. Make the Call, which has a
 /// destructor, before the co_await. Cancellation: of the waits as async_acquire(), of the call as
 /// the function's awaitable; a call that has ended is settled, or refunded with its gate closed,
-/// all the same. Lifetimes: the call and the function are copied; the stores, the budget and the
+/// all the same. At BackoffOptions::end_by the awaitable is cancelled, and NotEnded is thrown if it
+/// ends by that; what it returns nevertheless is the result. The token of a function that takes one
+/// is stopped as that of a Call, except by a cancellation of the caller, which reaches the
+/// awaitable. With either, the executor runs one handler at a time: a strand, or a context of one
+/// thread. Lifetimes: the call and the function are copied; the stores, the budget and the
 /// generator must live until the end.
 ///
 ///     const std::string text = co_await sluice::asio::async_call(ask, [&] { return model(prompt);

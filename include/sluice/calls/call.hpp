@@ -18,6 +18,7 @@
 #include "sluice/calls/errors.hpp"
 #include "sluice/calls/grants.hpp"
 #include "sluice/detail/awaitable.hpp"
+#include "sluice/detail/call_end.hpp"
 #include "sluice/wait_options.hpp"
 
 namespace sluice {
@@ -25,6 +26,11 @@ namespace sluice {
 struct BackoffOptions {
   /// The latest time to begin a call, by the store's clock.
   Deadline deadline = Deadline::never();
+  /// The time by which a call must have ended, by the store's clock: waits and retries end by then,
+  /// the function is told by its stop token, a coroutine is cancelled, and renewers renew its
+  /// leases no longer. So a place is held until then and one TTL longer at most, whatever the
+  /// function does.
+  Deadline end_by = Deadline::never();
   /// The most calls, including the first. 1 or more.
   int attempts = 8;
   /// The waits after refusals without a time; see Backoff.
@@ -57,11 +63,21 @@ inline constexpr bool is_costed = false;
 template <class T>
 inline constexpr bool is_costed<Costed<T>> = true;
 
-/// Calls the function, with what was granted if it accepts that.
+/// True if the function takes a stop token, alone or behind what was granted.
 template <class Function, class Granted>
-decltype(auto) call_with(Function&& function, Granted& granted) {
+inline constexpr bool takes_stop = !std::is_invocable_v<Function, Granted&> &&
+                                   (std::is_invocable_v<Function, Granted&, const StopToken&> ||
+                                    std::is_invocable_v<Function, const StopToken&>);
+
+/// Calls the function, with what was granted and with the token, if it accepts them.
+template <class Function, class Granted>
+decltype(auto) call_with(Function&& function, Granted& granted, const StopToken& stop = {}) {
   if constexpr (std::is_invocable_v<Function, Granted&>) {
     return std::invoke(std::forward<Function>(function), granted);
+  } else if constexpr (std::is_invocable_v<Function, Granted&, const StopToken&>) {
+    return std::invoke(std::forward<Function>(function), granted, stop);
+  } else if constexpr (std::is_invocable_v<Function, const StopToken&>) {
+    return std::invoke(std::forward<Function>(function), stop);
   } else {
     return std::invoke(std::forward<Function>(function));
   }
@@ -79,11 +95,15 @@ class CallTries {
 
   [[nodiscard]] std::span<const Claim> claims() const noexcept { return claims_; }
   [[nodiscard]] Store& store() const noexcept { return claims_.front().limit().store(); }
+  /// Of a wait for claims: no later than end().
   [[nodiscard]] Time deadline() const noexcept { return deadline_; }
+  [[nodiscard]] Time end() const noexcept { return end_; }
+  /// Throws NotGranted if it is too late for a try.
+  void begin() const;
   [[nodiscard]] const BackoffOptions& options() const noexcept { return options_; }
   /// Of the first try: a retry waits where it stood.
   [[nodiscard]] const std::optional<Arrival>& arrival() const noexcept { return arrival_; }
-  /// Throws NotGranted if it was refused.
+  /// Throws NotGranted if it was refused. Leases are not renewed behind end().
   void granted(const Grants& grants);
   /// The next claim from `claim` on that is an Estimate; claims().size(): there is none.
   [[nodiscard]] std::size_t next_estimate(std::size_t claim) const noexcept;
@@ -107,42 +127,79 @@ class CallTries {
 
   std::span<const Claim> claims_;
   BackoffOptions options_;
+  Time end_;
   Time deadline_;
   Backoff backoff_;
   std::optional<Arrival> arrival_{};
   int tries_ = 1;
 };
 
+/// What was lost, or an empty text.
+[[nodiscard]] std::string text_of_loss(const Grants& grants);
+
 #ifdef __cpp_exceptions
-/// A store's failure as NotSettled, any other exception as it is.
+/// A store's failure. Rethrows any other exception.
+[[nodiscard]] std::optional<std::system_error> store_failure(const std::exception_ptr& thrown);
+
+/// Behind the function: throws LeaseLost or NotSettled, with the result, if that is so.
 template <class T>
-[[noreturn]] void throw_not_settled(const std::exception_ptr& thrown, T&& result) {
-  try {
-    std::rethrow_exception(thrown);
-  } catch (const std::system_error& why) {
-    throw NotSettled<std::remove_cvref_t<T>>(why, std::forward<T>(result));
-  }
+void require_kept(const Grants& grants, const std::exception_ptr& settling, T& result) {
+  using Value = std::remove_cvref_t<T>;
+  const auto failure = store_failure(settling);
+  const std::error_code code = failure ? failure->code() : std::error_code{};
+  const std::string lost = text_of_loss(grants);
+  if (!lost.empty()) throw LeaseLostWith<Value>(lost, code, std::move(result));
+  if (failure) throw NotSettled<Value>(*failure, std::move(result));
 }
+inline void require_kept(const Grants& grants) {
+  const std::string lost = text_of_loss(grants);
+  if (!lost.empty()) throw LeaseLost(lost);
+}
+
+/// The error of a settlement, if there is one.
+[[nodiscard]] std::exception_ptr settled(const CallTries& tries, Grants& grants, Cost actual);
 #endif
 
+/// Calls the function, which may take a token that is stopped at the end of its time.
 template <class Function>
-auto call_and_settle(const CallTries& tries, Grants& grants, Function&& function) {
-  using Result = decltype(call_with(std::forward<Function>(function), grants));
-  if constexpr (is_costed<std::remove_cvref_t<Result>>) {
-    auto result = call_with(std::forward<Function>(function), grants);
+decltype(auto) call_in_time(const CallTries& tries, Grants& grants, Function& function,
+                            const StopToken& stop) {
+  if constexpr (takes_stop<Function&, Grants>) {
+    const CallWatch watch(tries.store().clock(), tries.end(), grants, stop);
+    return call_with(function, grants, watch.token());
+  } else {
+    return call_with(function, grants);
+  }
+}
+
+template <class Function>
+auto call_and_settle(const CallTries& tries, Grants& grants, Function& function,
+                     const StopToken& stop) {
+  using Result = std::decay_t<decltype(call_with(function, grants))>;
 #ifdef __cpp_exceptions
-    try {
-      tries.settle(grants, result.cost);
-    } catch (...) {
-      throw_not_settled(std::current_exception(), std::move(result.value));
-    }
+  if constexpr (is_costed<Result>) {
+    auto result = call_in_time(tries, grants, function, stop);
+    require_kept(grants, settled(tries, grants, result.cost), result.value);
+    return std::move(result.value);
+  } else if constexpr (std::is_void_v<Result>) {
+    call_in_time(tries, grants, function, stop);
+    require_kept(grants);
+  } else if constexpr (std::is_move_constructible_v<Result>) {
+    Result result = call_in_time(tries, grants, function, stop);
+    require_kept(grants, nullptr, result);
+    return result;
+  } else {  // it cannot be put into an exception
+    return call_in_time(tries, grants, function, stop);
+  }
 #else
+  if constexpr (is_costed<Result>) {
+    auto result = call_in_time(tries, grants, function, stop);
     tries.settle(grants, result.cost);
-#endif
     return std::move(result.value);
   } else {
-    return call_with(std::forward<Function>(function), grants);
+    return call_in_time(tries, grants, function, stop);
   }
+#endif
 }
 
 }  // namespace detail
@@ -159,7 +216,8 @@ auto call_and_settle(const CallTries& tries, Grants& grants, Function&& function
 ///
 /// It waits until all claims are granted at one instant (see acquire()), calls the function, and
 /// ends as the function does:
-/// - It returns: the result is returned. The cost of a Costed result is charged for each Estimate
+/// - It returns: the result is returned, also behind BackoffOptions::end_by. The cost of a Costed
+/// result is charged for each Estimate
 ///   instead of what was estimated. Leases are released. If the store cannot charge the cost, the
 ///   result is in the exception, NotSettled.
 /// - It throws RateLimited: the API did not serve the call. The gate that it names, by its number
@@ -169,9 +227,19 @@ auto call_and_settle(const CallTries& tries, Grants& grants, Function&& function
 /// - It throws anything else: leases are released, and all else stays charged, because the API may
 ///   have served the call.
 ///
-/// The function may take the grants: `[](Grants& granted) { ... }`. A coroutine does not compile
-/// here: see asio::async_call(). Immutable: one object serves
-/// any number of calls and threads. It keeps copies of the limiters. The stores must outlive it.
+/// If a lease was lost meanwhile, so that another holder may have had its place, LeaseLost is
+/// thrown instead of the result, and has it.
+///
+/// The function may take the grants, a stop token, or both: `[](Grants& granted) { ... }`,
+/// `[](const StopToken& stop) { ... }`, `[](Grants& granted, const StopToken& stop) { ... }`. The
+/// token is stopped at BackoffOptions::end_by, when a lease of the call is lost, and by the
+/// caller's own; on a thread that finds it out, which may be one of a store, of a renewer or of
+/// this call. A function cannot be ended otherwise: one that ignores the token goes on, while its
+/// place expires. A function with a token, under a time or a lease, costs a thread for as long as
+/// it runs, except on a VirtualClock.
+///
+/// A coroutine does not compile here: see asio::async_call(). Immutable: one object serves any
+/// number of calls and threads. It keeps copies of the limiters. The stores must outlive it.
 class Call {
  public:
   explicit Call(std::span<const Claim> claims, const BackoffOptions& options = {})
@@ -179,11 +247,12 @@ class Call {
   Call(std::initializer_list<Claim> claims, const BackoffOptions& options = {})
       : Call(std::span(claims.begin(), claims.size()), options) {}
 
-  /// Throws NotGranted if the claims are not granted by the deadline, the last RateLimited if the
-  /// attempts or the budget are used up (the gate is closed nevertheless), std::system_error if the
-  /// store failed, NotSettled, which is one, if it failed behind the call, std::invalid_argument
-  /// for options out of range, and what else the function throws. `stop` cancels the waits, as
-  /// WaitOptions::stop.
+  /// Throws NotGranted if the claims are not granted by the deadline or `end_by`, the last
+  /// RateLimited if the attempts or the budget are used up (the gate is closed nevertheless),
+  /// std::system_error if the store failed or there can be no thread, NotSettled, which is one, if
+  /// it failed behind the call, LeaseLost, std::invalid_argument for options out of range, and what
+  /// else the function throws. `stop` cancels the waits, as WaitOptions::stop, and stops the token
+  /// of the function.
   template <class Function>
   auto operator()(Function&& function, const StopToken& stop = {}) const;
 
@@ -213,14 +282,14 @@ auto Call::operator()(Function&& function, const StopToken& stop) const {
   for (;;) {
     Grants grants = tries.acquire(stop);
     try {
-      return detail::call_and_settle(tries, grants, function);
+      return detail::call_and_settle(tries, grants, function, stop);
     } catch (const RateLimited& refusal) {
       if (!tries.retry_after(refusal, grants, stop)) throw;
     }
   }
 #else  // refusals are exceptions
   Grants grants = tries.acquire(stop);
-  return detail::call_and_settle(tries, grants, function);
+  return detail::call_and_settle(tries, grants, function, stop);
 #endif
 }
 

@@ -1,4 +1,5 @@
-// Exceptions of calls: NotGranted by the limiter, RateLimited by the API, NotSettled behind a call.
+// Exceptions of calls: NotGranted by the limiter, RateLimited by the API, NotSettled and LeaseLost
+// behind a call, NotEnded by the time that it may take.
 #pragma once
 
 #include <cstddef>
@@ -60,6 +61,45 @@ class NotSettled : public std::system_error {
 
  private:
   T result_;
+};
+
+/// The function has returned, but a lease of its call was lost before that: another holder may have
+/// had the place at the same time. If the function has a result, this is a LeaseLostWith<T>. What
+/// the call cost was settled, unless not_settled() says otherwise.
+class LeaseLost : public std::runtime_error {
+ public:
+  explicit LeaseLost(const std::string& what, std::error_code not_settled = {})
+      : std::runtime_error(what), not_settled_(not_settled) {}
+  /// The error of the store that NotSettled would tell; none: nothing failed.
+  [[nodiscard]] const std::error_code& not_settled() const noexcept { return not_settled_; }
+
+ private:
+  std::error_code not_settled_;
+};
+
+/// LeaseLost with the result of the function, which would be lost otherwise.
+///
+///     try {
+///       return write(job);
+///     } catch (LeaseLostWith<Receipt>& lost) {
+///       return check_twice(std::move(lost.result()));
+///     }
+template <class T>
+class LeaseLostWith : public LeaseLost {
+ public:
+  LeaseLostWith(const std::string& what, std::error_code not_settled, T result)
+      : LeaseLost(what, not_settled), result_(std::move(result)) {}
+  [[nodiscard]] T& result() noexcept { return result_; }
+
+ private:
+  T result_;
+};
+
+/// A coroutine was cancelled at BackoffOptions::end_by, and has ended without a result. The API may
+/// have served it: what it was granted stays charged, and its leases are released.
+class NotEnded : public std::runtime_error {
+ public:
+  NotEnded() : std::runtime_error("the call did not end by BackoffOptions::end_by") {}
 };
 
 }  // namespace sluice

@@ -33,10 +33,18 @@ BackoffOptions single_try(const Deadline& deadline, const Options& options) {
 template <class Grant, class Function>
 auto guard(const Claim& claim, const Deadline& deadline, Function& function,
            const WaitOptions& options) {
-  const auto call = [&](Grants& grants) -> decltype(auto) {
-    return call_with(function, grants.get<Grant>(0));
-  };
-  return Call({claim}, single_try(deadline, options))(call, options.stop);
+  const Call call({claim}, single_try(deadline, options));
+  if constexpr (takes_stop<Function&, Grant>) {
+    const auto told = [&](Grants& grants, const StopToken& stop) -> decltype(auto) {
+      return call_with(function, grants.get<Grant>(0), stop);
+    };
+    return call(told, options.stop);
+  } else {
+    const auto with_grant = [&](Grants& grants) -> decltype(auto) {
+      return call_with(function, grants.get<Grant>(0));
+    };
+    return call(with_grant, options.stop);
+  }
 }
 
 }  // namespace detail
@@ -52,9 +60,12 @@ auto guard(const Claim& claim, const Deadline& deadline, Function& function,
 ///       return Costed<Text>{answer.text, answer.tokens};
 ///     });
 ///
-/// The function may take the grant: `[](Lease& lease) { ... }`. Throws NotGranted if the limiter
-/// did not grant by the deadline (the function was not called), std::system_error if its store
-/// failed, and what the function throws. With a deadline of 0s it does not wait.
+/// The function may take the grant, a stop token, or both: `[](Lease& lease) { ... }`,
+/// `[](Lease& lease, const StopToken& stop) { ... }`; see Call. Throws NotGranted if the limiter
+/// did not grant by the deadline (the function was not called), LeaseLost with the result if its
+/// lease was lost during the call, std::system_error if its store failed, and what the function
+/// throws. A time by which the function must end is an option of Call. With a deadline of 0s it
+/// does not wait.
 template <class L, class Function>
 auto guarded(const L& limiter, const KeyArg& key, Cost cost, const Deadline& deadline,
              Function&& function, const WaitOptions& options = {}) {

@@ -30,8 +30,12 @@ namespace detail {
 template <class Function>
 auto with_backoff(const Gates& gates, std::span<const Scope> scopes, Function&& function,
                   const BackoffOptions& options = {}, const StopToken& stop = {}) {
-  const auto call = [&] { return std::invoke(function); };
-  return Call(detail::gate_claims(gates, scopes), options)(call, stop);
+  const Call call(detail::gate_claims(gates, scopes), options);
+  if constexpr (std::is_invocable_v<Function&, const StopToken&>) {
+    return call([&](const StopToken& told) { return std::invoke(function, told); }, stop);
+  } else {
+    return call([&] { return std::invoke(function); }, stop);
+  }
 }
 #endif
 

@@ -90,4 +90,7 @@ class ReleaseByIdVerb {
 struct sluice::Lease::Verbs {
   static detail::RenewVerb renew(Lease& lease) noexcept { return detail::RenewVerb(lease); }
   static detail::ReleaseVerb release(Lease& lease) { return detail::ReleaseVerb(lease); }
+  static const std::shared_ptr<detail::HeldLease>& held(const Lease& lease) noexcept {
+    return lease.held_;
+  }
 };
