@@ -71,7 +71,9 @@ Limiter::Limiter(Store& store, const char* name, LimiterOptions::Kind kind,
     gates_.emplace(store, "gates", std::vector<std::string>{"api"});
     scope_.push_back(gates_->scope("api", "all"));
   }
-  const WaitQueueOptions queue{.across_processes = options.fleet_order};
+  // The store of one process has no line.
+  const bool is_shared = options.scope == LimiterOptions::Scope::shared;
+  const WaitQueueOptions queue{.across_processes = options.fleet_order && is_shared};
   std::visit(
       [&queue](const auto& limiter) {
         if constexpr (requires { limiter.set_wait_queue(queue); }) limiter.set_wait_queue(queue);
@@ -82,7 +84,7 @@ Limiter::Limiter(Store& store, const char* name, LimiterOptions::Kind kind,
 Task<Admission> Limiter::acquire(const Key& key, Word cost, Deadline deadline, int priority) {
   return std::visit(
       [&]<class L>(const L& limiter) {
-        constexpr bool waits = requires { typename L::Waiting; };
+        constexpr bool waits = requires { typename L::Grant; };
         if constexpr (waits) {
           if (!gates_) return acquire_one(limiter, key, cost, deadline, priority);
         }

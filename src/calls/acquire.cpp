@@ -3,18 +3,17 @@
 #include <stdexcept>
 
 #include "sluice/detail/acquire.hpp"
-#include "sluice/detail/claims.hpp"
 
 namespace sluice {
 
 Grants acquire(std::span<const Claim> claims, const Deadline& deadline,
                const WaitOptions& options) {
-  return detail::block(detail::Claims(claims), {}, deadline, options);
+  return detail::block({"sluice", "acquire"}, detail::limits_of(claims), deadline, options);
 }
 
 Grants acquire(std::span<const Claim> claims, const Deadline& deadline, const WaitOptions& options,
                std::error_code& error) noexcept try {
-  return detail::block(detail::Claims(claims), {}, deadline, options, error);
+  return detail::block(detail::limits_of(claims), deadline, options, error);
 } catch (const std::invalid_argument&) {
   error = Errc::invalid_plan;
   return {};

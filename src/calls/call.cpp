@@ -8,7 +8,8 @@
 #include "sluice/calls/with_backoff.hpp"
 #include "sluice/decide.hpp"
 #include "sluice/detail/acquire.hpp"
-#include "sluice/detail/claims.hpp"
+#include "sluice/detail/uncancelled.hpp"
+#include "sluice/extend/manual_reset_event.hpp"
 #include "src/calls/leases_of.hpp"
 
 namespace sluice::detail {
@@ -31,6 +32,11 @@ void wait_until(Clock& clock, Time when, const StopToken& stop) {
   }
 }
 
+Store& store_of(std::span<const Claim> claims) {
+  require_one_store(claims);
+  return claims.front().limit().store();
+}
+
 bool is_gate(const Claim& claim) { return claim.limit().close_step(Span{0}).has_value(); }
 
 }  // namespace
@@ -38,7 +44,7 @@ bool is_gate(const Claim& claim) { return claim.limit().close_step(Span{0}).has_
 CallTries::CallTries(std::span<const Claim> claims, const BackoffOptions& options, bool settles)
     : claims_(claims),
       options_(options),
-      end_(options.end_by.on(Claims(claims).store().clock())),
+      end_(options.end_by.on(store_of(claims).clock())),
       deadline_(std::min(end_, options.deadline.on(store().clock()))),
       backoff_(options.base, options.cap, options.jitter) {
   if (options.attempts < 1) {
@@ -141,7 +147,7 @@ bool CallTries::may_retry() {
 Grants CallTries::acquire(const StopToken& stop) {
   begin();
   const WaitOptions waits{options_.priority, options_.flow, options_.weight, stop};
-  Grants grants = block(Claims(claims_), arrival_, deadline_, waits);
+  Grants grants = block({"sluice", "acquire"}, limits_of(claims_), deadline_, waits, arrival_);
   granted(grants);
   return grants;
 }

@@ -4,7 +4,6 @@
 
 #include "sluice/calls/call.hpp"
 #include "sluice/decide.hpp"
-#include "sluice/detail/claims.hpp"
 #include "sluice/limiters/lease.hpp"
 #include "src/calls/leases_of.hpp"
 

@@ -11,7 +11,7 @@ namespace sluice {
 
 ConcurrencyLimiter::ConcurrencyLimiter(const StoreHandle& store, detail::TextArg name, Word limit,
                                        const LeaseOptions& options)
-    : leases_(store, name, options, queues()), limit_(limit) {
+    : Waitable(store.address()), leases_(store, name, options, queues()), limit_(limit) {
   if (limit < 1 || limit > word_limit) {
     throw std::invalid_argument("ConcurrencyLimiter: limit must be 1 to 2^52, got " +
                                 std::to_string(limit));
@@ -64,15 +64,6 @@ void ConcurrencyLimiter::reset(const KeyArg& key) const {
 }
 void ConcurrencyLimiter::reset(const KeyArg& key, std::error_code& error) const noexcept {
   static_cast<void>(decide(store(), Verbs::reset(*this, key), error));
-}
-
-Lease ConcurrencyLimiter::acquire(const KeyArg& key, Cost weight, const Deadline& deadline,
-                                  const WaitOptions& options) const {
-  return detail::block(*this, Waiting::request(*this, key, weight), deadline, options);
-}
-Lease ConcurrencyLimiter::acquire(const KeyArg& key, Cost weight, const Deadline& deadline,
-                                  const WaitOptions& options, std::error_code& error) const {
-  return detail::block(*this, Waiting::request(*this, key, weight), deadline, options, error);
 }
 
 }  // namespace sluice

@@ -66,7 +66,8 @@ Steps steps_of(std::span<const Scope> scopes, Make make) noexcept {
 
 Gates::Gates(const StoreHandle& store, detail::TextArg name, std::vector<std::string> kinds,
              GateOptions options)
-    : store_(store),
+    : Waitable(store.address()),
+      store_(store),
       name_(detail::valid_name(name)),
       kinds_(std::move(kinds)),
       options_(std::move(options)) {
@@ -143,11 +144,6 @@ Decision Gates::pass(std::span<const Scope> scopes, std::error_code& error) cons
   return decide(*store_, all.span(), error);
 }
 
-void Gates::Waiting::ask(const Gates& gates, const Request& scopes, Completion done) noexcept {
-  const Steps all = steps_of(scopes, [&gates](const Scope& s) { return gates.pass_step(s); });
-  gates.store().execute(all.span(), std::move(done));
-}
-
 Decision Gates::peek(std::span<const Scope> scopes) const {
   const Steps all = steps_of(scopes, [this](const Scope& s) { return peek_step(s); });
   return decide_all("peek", scopes, all.span());
@@ -162,15 +158,6 @@ Step Gates::close_step(const Scope& scope, SpanArg span) const noexcept {
   Step result = step(gate_close, scope);
   result.args[4] = std::clamp<Span>(span, Span{0}, options_.cap).count();
   return result;
-}
-
-Decision Gates::acquire(std::span<const Scope> scopes, const Deadline& deadline,
-                        const WaitOptions& options) const {
-  return detail::block(*this, {scopes.begin(), scopes.end()}, deadline, options);
-}
-Decision Gates::acquire(std::span<const Scope> scopes, const Deadline& deadline,
-                        const WaitOptions& options, std::error_code& error) const {
-  return detail::block(*this, {scopes.begin(), scopes.end()}, deadline, options, error);
 }
 
 }  // namespace sluice

@@ -25,7 +25,8 @@ SharedSlidingWindowRule::Mode mode_of(SpentPermits spent) noexcept {
 
 SharedSlidingWindow::SharedSlidingWindow(const StoreHandle& store, detail::TextArg tag,
                                          detail::TextArg name, SharedSlidingWindowOptions options)
-    : store_(store),
+    : Waitable(store.address()),
+      store_(store),
       tag_(tag.view()),
       name_(detail::valid_name(name)),
       options_(std::move(options)) {

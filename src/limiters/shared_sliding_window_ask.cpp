@@ -221,14 +221,70 @@ void SharedSlidingWindow::refund_then(const Known& used, Cost permits, const Dec
   store_->execute(used.log.refund_step({tag_, used.log_name}, grant, permits), std::move(done));
 }
 
+/// It refers to the limiter; waits end with Errc::shut_down when that is destroyed.
+class SharedSlidingWindow::Verbs::Claimed final : public detail::ClaimedLimit {
+ public:
+  Claimed(const SharedSlidingWindow& limiter, Cost permits)
+      : limiter_(&limiter),
+        life_(limiter.life_.view()),
+        queues_(limiter.queues()),
+        permits_(permits) {}
+
+  std::unique_ptr<ClaimedLimit> fresh() const override {
+    return std::make_unique<Claimed>(*limiter_, permits_);
+  }
+  const std::string& name() const noexcept override { return limiter_->name_; }
+  Store& store() const noexcept override { return *limiter_->store_; }
+  Key key() const noexcept override { return limiter_->key(); }
+  const std::shared_ptr<detail::WaitQueues>& queues() const noexcept override { return queues_; }
+  Step step() const noexcept override { return limiter_->read_step(); }
+  bool asks_by_itself() const noexcept override { return true; }
+  void ask(Completion done) noexcept override {
+    if (life_.is_over()) return done.fail(Errc::shut_down);
+    limiter_->acquire_then(permits_, used_, std::move(done));
+  }
+
+  void answered(const Outcome& own, Time) override { decision_ = own.decision; }
+  const Decision& decision() const noexcept override { return decision_; }
+  void* grant(const char* tag) noexcept override {
+    return tag == &detail::type_tag<Decision> ? &decision_ : nullptr;
+  }
+  void refund(Completion done) noexcept override {
+    if (life_.is_over()) return done.fail(Errc::shut_down);
+    limiter_->refund_then(*used_, permits_, decision_, std::move(done));
+  }
+  std::optional<Step> settle_step(Cost) override {
+    throw std::invalid_argument("\"" + name() + "\" has no settle()");
+  }
+  std::system_error failed(const detail::CallName& call,
+                           const std::error_code& error) const override {
+    return limiter_->failed(call.verb, error, {permits_});
+  }
+
+ private:
+  const SharedSlidingWindow* limiter_;
+  detail::Life::View life_;
+  std::shared_ptr<detail::WaitQueues> queues_;
+  Cost permits_;
+  std::shared_ptr<const Known> used_;  // the configuration of the decision
+  Decision decision_;
+};
+
+std::unique_ptr<detail::ClaimedLimit> SharedSlidingWindow::Verbs::claim(
+    const SharedSlidingWindow& limiter, Cost permits) {
+  return std::make_unique<Claimed>(limiter, permits);
+}
+
 Decision SharedSlidingWindow::acquire(Cost permits, const Deadline& deadline,
                                       const WaitOptions& options) const {
-  return detail::block(Waited(*this), Waited::Waiting::Request(permits), deadline, options);
+  return detail::block({type_name, "acquire"}, Verbs::claim(*this, permits), deadline, options)
+      ->decision();
 }
 Decision SharedSlidingWindow::acquire(Cost permits, const Deadline& deadline,
                                       const WaitOptions& options,
                                       std::error_code& error) const noexcept try {
-  return detail::block(Waited(*this), Waited::Waiting::Request(permits), deadline, options, error);
+  const auto claim = detail::block(Verbs::claim(*this, permits), deadline, options, error);
+  return claim ? claim->decision() : Decision{};
 } catch (const std::bad_alloc&) {
   error = std::make_error_code(std::errc::not_enough_memory);
   return {};

@@ -85,18 +85,6 @@ std::string text_of(std::span<const WindowLimit> windows, std::size_t k) {
 
 }  // namespace
 
-/// In any `span` from the first grant on there are at most `limit` units.
-Span SlidingWindow::Waiting::time_for(const SlidingWindow& windows, const Request& request,
-                                      Word first, Word further) noexcept {
-  Span longest{0};
-  for (const auto& [limit, span] : windows.windows_) {
-    if (request.cost.value() > limit) return Span{0};
-    const Word whole = (first + further - 1) / limit;
-    longest = std::max(longest, span * std::min(whole, word_limit / span.count()));
-  }
-  return longest;
-}
-
 SlidingWindow::SlidingWindow(const StoreHandle& store, detail::TextArg name,
                              std::vector<WindowLimit> windows)
     : SlidingWindow(store, name, unit_of(windows), std::move(windows)) {}

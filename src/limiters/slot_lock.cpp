@@ -21,7 +21,8 @@ Time before(Store& store) noexcept {
 
 SlotLock::SlotLock(const StoreHandle& store, detail::TextArg name, Span interval,
                    SlotLockOptions options)
-    : store_(store),
+    : Waitable(store.address()),
+      store_(store),
       name_(detail::valid_name(name)),
       interval_(interval),
       slack_(options.slack.value_or(interval)) {
@@ -69,15 +70,6 @@ SlotPermit SlotLock::permit(const Decision& decision, Time asked) const noexcept
   permit.not_before = (stamped ? decision.at : store_->clock().now()) + decision.retry_after;
   permit.not_after = (stamped ? decision.at : asked) + decision.retry_after + slack_;
   return permit;
-}
-
-SlotPermit SlotLock::acquire(const KeyArg& key, const Deadline& deadline,
-                             const WaitOptions& options) const {
-  return detail::block(*this, {key, 1}, deadline, options);
-}
-SlotPermit SlotLock::acquire(const KeyArg& key, const Deadline& deadline,
-                             const WaitOptions& options, std::error_code& error) const noexcept {
-  return detail::block(*this, {key, 1}, deadline, options, error);
 }
 
 }  // namespace sluice

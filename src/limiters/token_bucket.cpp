@@ -80,26 +80,6 @@ TokenBucket::TokenBucket(const StoreHandle& store, detail::TextArg name, Quota q
             longest_.count()};
 }
 
-Span TokenBucket::Waiting::refill_time(const TokenBucket& bucket, const Request& request,
-                                       const Decision& left) noexcept {
-  const Quota& quota = bucket.quota();
-  if (bucket.shape_[3] != 1 || request.cost.value() > quota.capacity()) return Span{0};
-  // In the units of the rule: see sluice/rules/token_bucket.hpp.
-  const Word spent =
-      std::min(left.reset_after.count(), word_limit / quota.refill()) * quota.refill();
-  const Word over = spent + (request.cost.value() - quota.capacity()) * quota.period();
-  return Span{std::max<Word>(0, (over + quota.refill() - 1) / quota.refill())};
-}
-
-Span TokenBucket::Waiting::time_for(const TokenBucket& bucket, const Request& request,
-                                    Word /*first*/, Word further) noexcept {
-  const Quota& quota = bucket.quota();
-  if (request.cost.value() > quota.capacity()) return Span{0};
-  const Word tokens = std::min(further, word_limit / quota.period()) * quota.period();
-  const Word interval = bucket.shape_[3];
-  return Span{tokens / quota.refill() / interval * interval};
-}
-
 Reservation TokenBucket::reserve(const KeyArg& key, Cost cost, SpanArg max_wait,
                                  std::error_code& error) const noexcept {
   return detail::run(Verbs::reserve(*this, key, cost, max_wait), error);

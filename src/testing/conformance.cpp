@@ -66,14 +66,19 @@ std::span<const Check> checks() noexcept { return all_checks; }
 std::string run_check(const Check& check, Store& store, const ConformanceOptions& options,
                       const std::string& prefix) {
   Context context(store, options, prefix, check.name);
+  const Time start = options.clock != nullptr ? options.clock->now() : Time{};
+  std::string failure;
   try {
     check.run(context);
     return {};
   } catch (const Mismatch& mismatch) {
-    return mismatch.text;
+    failure = mismatch.text;
   } catch (const std::exception& error) {
-    return std::string("an exception: ") + error.what();
+    failure = std::string("an exception: ") + error.what();
   }
+  // It may have stopped at the end of time, where nothing else can be seen.
+  if (options.clock != nullptr) options.clock->set(start);
+  return failure;
 }
 
 }  // namespace detail

@@ -32,6 +32,9 @@ std::size_t Line::index_of(const Place& place) noexcept {
   return static_cast<std::size_t>(place.priority - WaitOptions::lowest_priority);
 }
 
+const Line::Entry& Line::entry(const Place& place) const noexcept {
+  return classes_[index_of(place)].entries.find(place.number)->second;
+}
 Line::Entry& Line::entry(const Place& place) noexcept {
   return class_of(place).entries.find(place.number)->second;
 }
@@ -47,8 +50,9 @@ void Line::take_out_of_order(Class& its, Flow& flow) noexcept {
 }
 
 void Line::put_in_order(Class& its, Flow& flow) noexcept {
-  const auto first = std::find_if(flow.entries.begin(), flow.entries.end(),
-                                  [](const auto& each) { return !each.second->is_taken; });
+  const auto first = std::find_if(flow.entries.begin(), flow.entries.end(), [](const auto& each) {
+    return !each.second->is_taken && !each.second->has_turn;
+  });
   if (first == flow.entries.end()) return;
   flow.first = first->first;
   flow.end = flow.begin + length(first->second->units, flow.weight);
@@ -64,6 +68,10 @@ void Line::insert(const Request& request) {
   decltype(Class::flows) named;
   Order ordered;
   Entry& fresh = entry[number];
+  if (request.keeps_turns) {
+    Turns turn{{number, request.place}};
+    fresh.turn = turn.extract(turn.begin());
+  }
   member.emplace(number, &fresh);
   auto found = its.flows.find(request.flow);
   const bool is_new = found == its.flows.end();
@@ -76,8 +84,9 @@ void Line::insert(const Request& request) {
   }
   Flow& flow = found->second;
   take_out_of_order(its, flow);
-  const bool was_idle = std::all_of(flow.entries.begin(), flow.entries.end(),
-                                    [](const auto& each) { return each.second->is_taken; });
+  const bool was_idle = std::all_of(flow.entries.begin(), flow.entries.end(), [](const auto& each) {
+    return each.second->is_taken || each.second->has_turn;
+  });
   if (was_idle) flow.begin = is_new ? its.now : later(flow.begin, its.now);
   flow.weight = request.weight;
   flow.certain += request.certain;
@@ -88,10 +97,21 @@ void Line::insert(const Request& request) {
   flow.entries.insert(member.extract(member.begin()));
   put_in_order(its, flow);
   count_waiting(index_of(request.place), true);
+  if (request.has_turn) keep_turn(request.place);
+}
+
+void Line::keep_turn(const Place& place) noexcept {
+  Class& its = class_of(place);
+  Entry& kept = entry(place);
+  if (std::exchange(kept.has_turn, true)) return;
+  take_out_of_order(its, *kept.flow);
+  put_in_order(its, *kept.flow);
+  turns_.insert(std::move(kept.turn));
 }
 
 void Line::remove(const Place& place) noexcept {
   Class& its = class_of(place);
+  turns_.erase(place.number);
   const auto found = its.entries.find(place.number);
   Flow& flow = *found->second.flow;
   flow.certain -= found->second.certain;
@@ -125,11 +145,19 @@ void Line::grant(const Place& place) noexcept {
 }
 
 std::optional<Line::Place> Line::first() const noexcept {
+  if (turns_.empty()) return first_without_turn();
+  const Place& kept = turns_.begin()->second;
+  const Flow& flow = *entry(kept).flow;
+  const bool is_older = flow.unordered.empty() && flow.first < kept.number;
+  return is_older ? Place{kept.priority, flow.first} : kept;
+}
+
+std::optional<Line::Place> Line::first_without_turn() const noexcept {
   std::optional<Place> first;
   Word units = 0;
   for (std::size_t index = 0; index < classes_.size(); ++index) {
     const Class& its = classes_[index];
-    if (its.waiting == 0 || (first && its.earned >= price(units))) continue;
+    if (its.order.empty() || (first && its.earned >= price(units))) continue;
     const Flow& flow = **its.order.begin();
     first = place_at(index, flow.first);
     units = flow.entries.find(flow.first)->second->units;
@@ -152,9 +180,10 @@ Line::Place Line::take_first() noexcept {
   charge_classes(index_of(place), taken);
   take_out_of_order(its, flow);
   taken.is_taken = true;
-  taken.end = flow.end;
-  taken.charge = flow.end - flow.begin;
-  flow.begin = flow.end;
+  taken.charge = length(taken.units, flow.weight);
+  taken.end = flow.begin + taken.charge;
+  flow.begin = taken.end;
+  if (taken.has_turn) taken.turn = turns_.extract(place.number);
   put_in_order(its, flow);
   count_waiting(index_of(place), false);
   return place;
@@ -166,6 +195,7 @@ void Line::put_back(const Place& place) noexcept {
   Flow& flow = *refused.flow;
   take_out_of_order(its, flow);
   refused.is_taken = false;
+  if (refused.has_turn) turns_.insert(std::move(refused.turn));
   flow.begin -= refused.charge;
   put_in_order(its, flow);
   count_waiting(index_of(place), true);
@@ -220,10 +250,10 @@ std::optional<Line::Place> Line::oldest() const noexcept {
 }
 
 std::optional<Word> Line::units_before_last(const Place& place) const noexcept {
-  const Entry& entry = classes_[index_of(place)].entries.find(place.number)->second;
-  const Flow& flow = *entry.flow;
+  const Entry& last = entry(place);
+  const Flow& flow = *last.flow;
   if (flow.entries.rbegin()->first != place.number) return std::nullopt;
-  return flow.certain - entry.certain;
+  return flow.certain - last.certain;
 }
 
 }  // namespace sluice::detail

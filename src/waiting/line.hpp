@@ -40,20 +40,27 @@ class Line {
   struct Request {
     Place place;
     std::string_view flow{};
-    Word weight = 1;   ///< of the flow, from now on
-    Word units = 1;    ///< 1 to 2^32; others count as the nearest of these
-    Word certain = 1;  ///< units that those behind it surely wait for
+    Word weight = 1;           ///< of the flow, from now on
+    Word units = 1;            ///< 1 to 2^32; others count as the nearest of these
+    Word certain = 1;          ///< units that those behind it surely wait for
+    bool keeps_turns = false;  ///< keep_turn() may follow
+    bool has_turn = false;     ///< it has kept its turn
   };
 
   /// The percentage for lower classes while they wait.
   void set_lower_share(int percent) noexcept { share_ = percent; }
   /// If it throws std::bad_alloc, nothing has changed. REQUIRES: a new place.
   void insert(const Request& request);
+  /// Its flow is before all that have no turn; among several, that of the oldest. REQUIRES: its
+  /// request said that this may follow.
+  void keep_turn(const Place& place) noexcept;
   /// A request leaves; the charge of one that is taken returns. REQUIRES: it is in the line.
   void erase(const Place& place) noexcept;
 
   /// The next of those that are not taken.
   [[nodiscard]] std::optional<Place> first() const noexcept;
+  /// The first of those that have no turn.
+  [[nodiscard]] std::optional<Place> first_without_turn() const noexcept;
   /// Whether the request would be the first. May throw std::bad_alloc.
   [[nodiscard]] bool would_be_first(const Request& request);
   /// REQUIRES: there is a first one.
@@ -79,12 +86,16 @@ class Line {
   void find_in_flows(IsFound&& is_found) const;
 
  private:
+  using Turns = std::map<std::uint64_t, Place>;  // by arrival
+
   struct Flow;
   struct Entry {
     Flow* flow = nullptr;
     Word units = 1;
     Word certain = 1;
     bool is_taken = false;
+    bool has_turn = false;
+    Turns::node_type turn{};  // while it is not in turns_
     // Taken:
     std::uint64_t charge = 0;   // to its flow
     std::uint64_t end = 0;      // in virtual time
@@ -121,6 +132,7 @@ class Line {
   }
   [[nodiscard]] Class& class_of(const Place& place) noexcept { return classes_[index_of(place)]; }
   [[nodiscard]] Entry& entry(const Place& place) noexcept;
+  [[nodiscard]] const Entry& entry(const Place& place) const noexcept;
   [[nodiscard]] bool any_below(std::size_t index) const noexcept;
   [[nodiscard]] Word price(Word units) const noexcept { return units * (100 - share_); }
   static void take_out_of_order(Class& its, Flow& flow) noexcept;
@@ -131,6 +143,7 @@ class Line {
   void remove(const Place& place) noexcept;
 
   std::array<Class, WaitOptions::priorities> classes_{};
+  Turns turns_;  // of those that have one and are not taken
   int share_ = 0;
 };
 

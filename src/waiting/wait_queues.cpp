@@ -1,6 +1,7 @@
 // Which waiter asks the store next.
 #include "src/waiting/wait_queues.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -32,22 +33,41 @@ void require_valid(const WaitQueueOptions& options) {
 }  // namespace
 
 Line::Place WaitQueue::place_of(const Waiter& waiter) noexcept {
-  return {waiter.terms_.caller.priority, waiter.arrival_.sequence};
+  return {waiter.caller_.priority, waiter.arrival_.sequence};
+}
+
+Line::Request WaitQueue::request_of(const Waiter& waiter, const Waiter::Place& place) noexcept {
+  return {.place = place_of(waiter),
+          .flow = waiter.caller_.flow,
+          .weight = waiter.caller_.weight,
+          .units = place.units,
+          .certain = waiter.limits_.size() > 1 ? 0 : place.units,
+          .keeps_turns = waiter.limits_.size() > 1,
+          .has_turn = place.waited > Span{0}};
 }
 
 void WaitQueue::insert(const std::shared_ptr<Waiter>& waiter) {
-  const Waiter::Terms& terms = waiter->terms_;
-  line.insert({place_of(*waiter), terms.caller.flow, terms.caller.weight, terms.units,
-               waiter->own_units()});
-  waiter->is_in_line_ = true;
-  waiters.emplace(waiter->arrival_.sequence, waiter);
+  Waiter::Place& home = waiter->home();
+  if (!home.is_in_line) {
+    waiters.emplace(waiter->arrival_.sequence, waiter);
+    try {
+      line.insert(request_of(*waiter, home));
+    } catch (const std::bad_alloc&) {
+      waiters.erase(waiter->arrival_.sequence);
+      throw;
+    }
+    home.is_in_line = true;
+  }
+  waiter->is_at_home_ = true;
+  ++homes;
   const bool is_last = line.units_before_last(place_of(*waiter)).has_value();
   unjudged = unjudged == Unjudged::none && is_last ? Unjudged::one : Unjudged::all;
   unjudged_one = waiter->arrival_.sequence;
 }
 
-void WaitQueue::erase(Waiter& waiter) noexcept {
-  if (std::exchange(waiter.is_in_line_, false)) line.erase(place_of(waiter));
+void WaitQueue::erase(const Waiter& waiter, Waiter::Place& place) noexcept {
+  place.is_in_line = false;
+  line.erase(place_of(waiter));
   waiters.erase(waiter.arrival_.sequence);
 }
 
@@ -71,7 +91,29 @@ void WaitQueue::put_back(const Waiter& waiter) noexcept {
 void WaitQueue::grant(Waiter& waiter) noexcept {
   --in_flight;
   line.grant(place_of(waiter));
-  waiter.is_in_line_ = false;
+  waiters.erase(waiter.arrival_.sequence);
+  waiter.home().is_in_line = false;
+}
+
+/// Those that keep a turn here lose it when it is no longer their turn where they wait, or when
+/// they have kept it for as long as they may.
+Waiter* WaitQueue::first_in_turn() noexcept {
+  for (;;) {
+    Waiter* const first = this->first();
+    if (first == nullptr || first->home().queue == this) return first;
+    Waiter::Place& kept = first->places_[*first->claimed_of(*this)];
+    if (first->is_at_its_turn() && first->clock_.now() <= kept.keeps_until) return first;
+    erase(*first, kept);
+  }
+}
+
+/// Whether its first waiter waits for this limit, and `call` would be behind it.
+bool WaitQueue::is_waited_for_before(const Waiter& call, const Waiter::Place& place) noexcept try {
+  const Waiter* const first = first_in_turn();
+  if (first == nullptr || first == &call) return false;
+  return place.is_in_line || !line.would_be_first(request_of(call, place));
+} catch (const std::bad_alloc&) {
+  return false;  // it asks out of its turn
 }
 
 void WaitQueues::set(const WaitQueueOptions& options) {
@@ -89,20 +131,7 @@ WaitQueueOptions WaitQueues::options() const {
 std::size_t WaitQueues::waiting(std::string_view key) const {
   const std::lock_guard lock(mutex_);
   const auto found = queues_.find(std::string(key));
-  return found == queues_.end() ? 0 : found->second.waiters.size();
-}
-
-bool WaitQueues::has_sleeper_before(const std::string& key, const Waiter& call, Word units) noexcept
-    try {
-  const std::lock_guard lock(mutex_);
-  const auto found = queues_.find(key);
-  const Waiter* const first = found == queues_.end() ? nullptr : found->second.first();
-  if (first == nullptr || first->stage_ != Waiter::Stage::sleeping) return false;
-  const Caller& caller = call.terms_.caller;
-  return !found->second.line.would_be_first(
-      {WaitQueue::place_of(call), caller.flow, caller.weight, units});
-} catch (const std::bad_alloc&) {
-  return false;  // it asks out of its turn
+  return found == queues_.end() ? 0 : found->second.homes;
 }
 
 Word WaitQueues::client() const noexcept {
@@ -110,17 +139,17 @@ Word WaitQueues::client() const noexcept {
   return client_;
 }
 
-std::shared_ptr<QueueTicket> WaitQueues::ticket(Store& store, const Key& key) {
-  if (!has_tickets_at(store)) return nullptr;
-  const std::lock_guard lock(mutex_);
+std::shared_ptr<QueueTicket> WaitQueues::ticket(Store& store, const Key& key,
+                                                const std::string& queue) {
+  if (!options_.across_processes || !store.keeps_order()) return nullptr;
   if (client_ == 0) {
     client_ = 1 + static_cast<Word>(rng_of(store.clock(), DrawFor::line).below(word_limit));
   }
-  const auto found = queues_.find(queue_key(key));
+  const auto found = queues_.find(queue);
   auto ticket = found == queues_.end() ? nullptr : found->second.ticket.lock();
   if (ticket) return ticket;
   ticket = std::make_shared<QueueTicket>(store, key, client_, options_.ticket_ttl);
-  const auto known = contended_.find(queue_key(key));
+  const auto known = contended_.find(queue);
   ticket->was_contended = known != contended_.end() && known->second > store.clock().now();
   return ticket;
 }
@@ -137,17 +166,24 @@ void WaitQueues::note_contended(const std::string& key, Time now) noexcept try {
 
 void WaitQueues::wake_first(std::string_view key, Woken by) noexcept try {
   const std::string name(key);
+  std::shared_ptr<Waiter> woken;
   {
     const std::lock_guard lock(mutex_);
     const auto found = queues_.find(name);
-    if (found == queues_.end() || found->second.waiters.empty()) return;
+    if (found == queues_.end()) return;
     WaitQueue& queue = found->second;
-    ++queue.releases;
+    ++queue.wakes;
+    if (by == Woken::by_release) ++queue.releases;
     queue.left = {};  // it has more now
     if (const auto ticket = queue.ticket.lock()) ticket->is_woken = true;
-    if (Waiter* const first = queue.first()) first->wake(by == Woken::by_release);
+    if (Waiter* const first = queue.first();
+        by == Woken::by_turn && first != nullptr && first->home().queue == &queue) {
+      first->wake(false);
+      woken = first->shared_from_this();
+    }
   }
   pump(name);
+  if (woken) woken->timer_changed();
 } catch (const std::bad_alloc&) {
   return;  // the first waiter asks again by its own timer
 }
@@ -169,13 +205,32 @@ void WaitQueues::cancel_all() noexcept {
 }
 
 std::shared_ptr<Waiter> WaitQueues::next_to_ask(WaitQueue& queue) noexcept {
-  Waiter* const first = queue.first();
+  Waiter* const first = queue.first_in_turn();
   // Nobody asks before one that was refused.
-  if (first == nullptr || first->stage_ != Waiter::Stage::queued) return nullptr;
+  if (first == nullptr || first->home().queue != &queue) return nullptr;
   if (queue.in_flight > 0) {
     if (queue.in_flight >= queue.in_flight_limit || !first->may_ask_too()) return nullptr;
   }
+  if (first->is_home_released()) first->wake(true);
+  if (first->stage_ != Waiter::Stage::queued) return nullptr;
   return queue.take_first().shared_from_this();
+}
+
+/// While the first keeps its turn, the next may wait for the same limit as it does.
+std::shared_ptr<Waiter> WaitQueues::move_one_behind(WaitQueue& queue,
+                                                    Waiter::PendingActions& actions) noexcept {
+  const Waiter* const first = queue.first_in_turn();
+  const auto place = queue.line.first_without_turn();
+  if (first == nullptr || first->home().queue == &queue || !place) return nullptr;
+  Waiter& next = *queue.waiters.find(place->number)->second;
+  WaitQueue& other = *first->home().queue;
+  const auto claimed = next.claimed_of(other);
+  if (next.stage_ != Waiter::Stage::queued || !claimed) return nullptr;
+  if (next.moves_ >= Waiter::most_moves) return nullptr;
+  if (!other.is_waited_for_before(next, next.places_[*claimed])) return nullptr;
+  std::shared_ptr<Waiter> moved = next.shared_from_this();
+  actions = moved->move_to(*claimed, next.clock_.now(), Time{}, Span::max());
+  return moved;
 }
 
 /// Whether the first waiter, which sleeps, and those ahead in its flow, which ask for so many
@@ -185,9 +240,10 @@ bool WaitQueues::is_too_late(const WaitQueue& queue, const Line::Place& place, W
   const Waiter& first = *queue.first();
   const Waiter& waiter = *queue.waiters.find(place.number)->second;
   if (&waiter == &first || waiter.stage_ != Waiter::Stage::queued) return false;
+  if (waiter.home().queue != &queue) return false;
   if (waiter.shares_flow_with(first)) ahead -= first.own_units();
   wait = waiter.wait_behind(first, ahead);
-  return wait > waiter.terms_.deadline - waiter.terms_.clock.now();
+  return wait > waiter.deadline_ - waiter.clock_.now();
 }
 
 /// Ends a waiter that the callers ahead of it keep beyond its deadline.
@@ -196,7 +252,8 @@ std::shared_ptr<Waiter> WaitQueues::end_one_too_late(WaitQueue& queue,
   using Unjudged = WaitQueue::Unjudged;
   const Waiter* const first = queue.first();
   if (queue.unjudged == Unjudged::none || first == nullptr) return nullptr;
-  if (first->stage_ != Waiter::Stage::sleeping || first->terms_.freed_early) return nullptr;
+  if (first->stage_ != Waiter::Stage::sleeping || first->home().freed_early) return nullptr;
+  if (first->home().queue != &queue) return nullptr;
   std::shared_ptr<Waiter> late;
   Span wait{0};
   const auto judge = [&](const Line::Place& place, Word ahead) {
@@ -234,15 +291,17 @@ void WaitQueues::pump(const std::string& key) noexcept {
       next->send();
       lock.lock();
     }
-    Waiter::PendingActions ended;
-    while (const std::shared_ptr<Waiter> late = end_one_too_late(queue, ended)) {
+    Waiter::PendingActions actions;
+    std::shared_ptr<Waiter> waiter;
+    while ((waiter = move_one_behind(queue, actions)) ||
+           (waiter = end_one_too_late(queue, actions))) {
       lock.unlock();
-      late->run(ended);
+      waiter->run(std::exchange(actions, {}));
       lock.lock();
     }
   }
   queue.is_pumping = false;
-  if (queue.waiters.empty()) queues_.erase(key);  // `found` may be stale
+  if (queue.callers == 0) queues_.erase(key);  // `found` may be stale
 }
 
 std::string queue_key(const Key& key) {

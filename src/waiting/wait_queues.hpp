@@ -17,25 +17,44 @@
 
 namespace sluice::detail {
 
-/// The callers that wait for one key. Guarded by the mutex of its WaitQueues.
+/// One mutex for all waits on a store, since a call may wait for several limits: it guards all
+/// queues of its limiters, and the state of every waiter. (A few stores may share one.)
+[[nodiscard]] std::mutex& wait_mutex(const Store& store) noexcept;
+
+/// The callers that wait for one key: those whose home it is, and those that keep their turn in it.
+///
+/// A call that was first here, asked, and was refused by another of its limits goes to the queue of
+/// that. It keeps its turn here while it is first there, and if it will wait there no longer than
+/// it has waited here: then nobody takes the units that it was first for, and each limit stands
+/// still for a call at most as long as the call has waited for it. When it returns, it is before
+/// all who were never first here. So calls whose turn has come are served in order of arrival.
+///
+/// Threading: under the wait_mutex(), as all classes of waiting whose members say nothing else.
 struct WaitQueue {
   /// The most requests of one queue that are at the store at once. With several, a queue that is
   /// granted moves faster than one waiter a round trip; a refused waiter is overtaken by at most
   /// this many.
   static constexpr std::size_t max_in_flight = 16;
 
-  /// May throw std::bad_alloc.
+  /// At its home. May throw std::bad_alloc.
   void insert(const std::shared_ptr<Waiter>& waiter);
-  void erase(Waiter& waiter) noexcept;
+  void erase(const Waiter& waiter, Waiter::Place& place) noexcept;
   /// The first of those that are neither asking nor entering; null: there is none.
   [[nodiscard]] Waiter* first() const noexcept;
+  /// The same, which may keep its turn here while it waits elsewhere.
+  [[nodiscard]] Waiter* first_in_turn() noexcept;
+  [[nodiscard]] bool is_waited_for_before(const Waiter& call, const Waiter::Place& place) noexcept;
   /// The first is asking.
   Waiter& take_first() noexcept;
   /// It is neither asking nor entering any more.
   void put_back(const Waiter& waiter) noexcept;
   void grant(Waiter& waiter) noexcept;
   [[nodiscard]] static Line::Place place_of(const Waiter& waiter) noexcept;
+  [[nodiscard]] static Line::Request request_of(const Waiter& waiter,
+                                                const Waiter::Place& place) noexcept;
 
+  std::size_t callers = 0;  // that claim of the key, wherever they wait
+  std::size_t homes = 0;    // those that wait here
   std::map<std::uint64_t, std::shared_ptr<Waiter>> waiters;  // by arrival
   Line line;
   enum class Unjudged : std::uint8_t { none, one, all };
@@ -44,10 +63,11 @@ struct WaitQueue {
   std::size_t in_flight = 0;                    // asking or entering
   std::size_t in_flight_limit = max_in_flight;  // as the last answer suggests
   Time last_grant{};                            // the time of the latest grant
-  Decision left{};                              // what that has left; see Waiter::left()
+  Decision left{};                              // what that has left
   bool is_pumping = false;
   bool pump_again = false;
-  std::uint64_t releases = 0;  // how often wake_first() was called
+  std::uint64_t wakes = 0;     // how often wake_first() was called
+  std::uint64_t releases = 0;  // ... since something came back
   std::weak_ptr<QueueTicket> ticket{};
 };
 
@@ -57,6 +77,9 @@ struct WaitQueue {
 /// again. Thread-safe.
 class WaitQueues : public std::enable_shared_from_this<WaitQueues> {
  public:
+  explicit WaitQueues(std::mutex& mutex) noexcept : mutex_(mutex) {}
+  [[nodiscard]] std::mutex& mutex() const noexcept { return mutex_; }
+
   /// Throws std::invalid_argument if an option is out of range. Applies to callers that come later.
   void set(const WaitQueueOptions& options);
   [[nodiscard]] WaitQueueOptions options() const;
@@ -68,9 +91,6 @@ class WaitQueues : public std::enable_shared_from_this<WaitQueues> {
   /// Has the first waiter for the key ask again at once, or at the limiter's hint if it is woken by
   /// its turn alone. A release of another process comes as a turn.
   void wake_first(std::string_view key, Woken by = Woken::by_release) noexcept;
-  /// The ticket of this process for the key, shared by all that wait for it here; null without
-  /// WaitQueueOptions::across_processes.
-  [[nodiscard]] std::shared_ptr<QueueTicket> ticket(Store& store, const Key& key);
   /// Whether who waits there may hold tickets.
   [[nodiscard]] bool has_tickets_at(const Store& store) const {
     return options().across_processes && store.keeps_order();
@@ -79,26 +99,28 @@ class WaitQueues : public std::enable_shared_from_this<WaitQueues> {
   [[nodiscard]] Word client() const noexcept;
   /// Cancels all waits.
   void cancel_all() noexcept;
-  /// True if the first waiter for the key sleeps, and a call like this one that asks for so many
-  /// units would be behind it.
-  [[nodiscard]] bool has_sleeper_before(const std::string& key, const Waiter& call,
-                                        Word units) noexcept;
   /// How many callers wait for the key.
   [[nodiscard]] std::size_t waiting(std::string_view key) const;
 
  private:
   friend class Waiter;
 
+  /// The ticket of this process for the key, shared by all that wait for it here; null without
+  /// WaitQueueOptions::across_processes. Under the mutex.
+  [[nodiscard]] std::shared_ptr<QueueTicket> ticket(Store& store, const Key& key,
+                                                    const std::string& queue);
   /// Other processes wait for the key, for which nobody waits here any more.
   void note_contended(const std::string& key, Time now) noexcept;
   void pump(const std::string& key) noexcept;
   [[nodiscard]] static std::shared_ptr<Waiter> next_to_ask(WaitQueue& queue) noexcept;
+  [[nodiscard]] static std::shared_ptr<Waiter> move_one_behind(
+      WaitQueue& queue, Waiter::PendingActions& actions) noexcept;
   [[nodiscard]] static bool is_too_late(const WaitQueue& queue, const Line::Place& place,
                                         Word ahead, Span& wait) noexcept;
   [[nodiscard]] static std::shared_ptr<Waiter> end_one_too_late(
       WaitQueue& queue, Waiter::PendingActions& actions) noexcept;
 
-  mutable std::mutex mutex_;  // guards all members, and the state of every waiter
+  std::mutex& mutex_;  // guards what follows
   WaitQueueOptions options_;
   std::unordered_map<std::string, WaitQueue> queues_;
   // Keys for which other processes waited lately, and until when that is taken for true. A caller

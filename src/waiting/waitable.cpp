@@ -2,10 +2,24 @@
 // none of it. wait_queues.cpp has the other members.
 #include "sluice/limiters/waitable.hpp"
 
+#include <array>
+#include <cstddef>
+#include <functional>
+
 #include "src/waiting/wait_queues.hpp"
 
 namespace sluice {
 
-Waitable::Waitable() : queues_(std::make_shared<detail::WaitQueues>()) {}
+namespace detail {
+
+std::mutex& wait_mutex(const Store& store) noexcept {
+  static std::array<std::mutex, 64> mutexes;
+  return mutexes[std::hash<const Store*>{}(&store) / alignof(std::max_align_t) % mutexes.size()];
+}
+
+}  // namespace detail
+
+Waitable::Waitable(const Store& store)
+    : queues_(std::make_shared<detail::WaitQueues>(detail::wait_mutex(store))) {}
 
 }  // namespace sluice

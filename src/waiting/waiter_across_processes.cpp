@@ -29,7 +29,7 @@ std::span<const Word> turn_output(const Outcome& outcome) noexcept {
 
 /// The outcome of the limiter's steps, granted if the turn was as well.
 Outcome Waiter::without_turn(const Outcome& outcome) const noexcept {
-  const auto steps = outcome.steps.first(terms_.steps);
+  const auto steps = outcome.steps.first(limits_.size());
   Outcome own{{},
               *std::max_element(steps.begin(), steps.end(), shorter_wait),
               steps,
@@ -41,24 +41,28 @@ Outcome Waiter::without_turn(const Outcome& outcome) const noexcept {
 /// Whether it may ask while others of this process do: if no other process waits, or the limiter
 /// has enough for those ahead and these. Otherwise each grant of one would refuse the others.
 bool Waiter::may_ask_too() const noexcept {
-  const QueueTicket* const ticket = terms_.ticket.get();
-  const Time now = terms_.clock.now();
+  const QueueTicket* const ticket = ticket_.get();
+  const Time now = clock_.now();
   if (ticket == nullptr) return now >= pause_end(now);
   if (ticket->first_other == 0) return now >= ticket->quiet_until;
   const Word others = ticket->enough - ticket->granted - ticket->units_ahead;
   return now >= ticket->enough_at &&
-         others >= static_cast<Word>(queue_->in_flight) * units_in_line();
+         others >= static_cast<Word>(home().queue->in_flight) * units_in_line();
+}
+
+/// The limiter may have units for it.
+bool Waiter::is_due(Time now) const noexcept {
+  return now >= ask_at_ || (ticket_->is_woken && home().freed_early);
 }
 
 /// `step` is the wait line's step: alone for Next::enter, beside the limiter's for Next::ask.
 Waiter::Next Waiter::next_with_ticket(Time now, std::optional<Step>& step, bool& listen) noexcept {
-  QueueTicket& ticket = *terms_.ticket;
+  QueueTicket& ticket = *ticket_;
   const Time paused = pause_end(now);
   earliest_ = std::max(earliest_, paused);
   ask_at_ = std::max(ask_at_, paused);
-  const bool is_due = now >= ask_at_ || (ticket.is_woken && terms_.freed_early);
   const bool may_ask = ticket.is_woken || now >= std::min(ticket.quiet_until, ticket.enough_at);
-  if (now >= terms_.deadline || (is_due && may_ask && !must_enter())) {
+  if (now >= deadline_ || (is_due(now) && may_ask && !must_enter())) {
     step = turn_step(now);
     return Next::ask;
   }
@@ -69,7 +73,7 @@ Waiter::Next Waiter::next_with_ticket(Time now, std::optional<Step>& step, bool&
 }
 
 Step Waiter::turn_step(Time now) noexcept {
-  QueueTicket& ticket = *terms_.ticket;
+  QueueTicket& ticket = *ticket_;
   const bool is_enough = ticket.is_behind() && now >= ticket.enough_at;
   asks_early_ = is_enough && !ticket.is_woken && now < ticket.quiet_until;
   asks_unwoken_ = (ticket.is_behind() || ticket.found_first) && !ticket.is_woken && !asks_early_;
@@ -86,13 +90,13 @@ Step Waiter::turn_step(Time now) noexcept {
 }
 
 /// One that takes none has a place as well.
-Word Waiter::units_in_line() const noexcept { return std::max<Word>(terms_.units, 1); }
+Word Waiter::units_in_line() const noexcept { return std::max<Word>(home().units, 1); }
 
 /// A turn passes on by an answer, a wake-up and a request. True if the limit, which has left this,
 /// would not grant all it can in that way.
 bool Waiter::turns_are_too_slow(const Decision& left) const noexcept {
-  const Span turn = 2 * terms_.ticket->round_trip;
-  const Span unit = time_for(terms_.units, 1);
+  const Span turn = 2 * ticket_->round_trip;
+  const Span unit = time_for(home().units, 1);
   if (unit > Span{0}) return turn > unit;
   return left.remaining > 0 && turn > left.reset_after / left.remaining;
 }
@@ -100,9 +104,9 @@ bool Waiter::turns_are_too_slow(const Decision& left) const noexcept {
 /// After a grant to another of this process: when the limiter has units for this waiter.
 /// Time::max(): not known.
 Time Waiter::own_units_at() const noexcept {
-  if (queue_->left.remaining >= terms_.units) return queue_->last_grant;
-  const Span refill = refill_time(queue_->left);
-  return refill == Span{0} ? Time::max() : queue_->last_grant + refill;
+  if (home().queue->left.remaining >= home().units) return home().queue->last_grant;
+  const Span refill = refill_time(home().queue->left);
+  return refill == Span{0} ? Time::max() : home().queue->last_grant + refill;
 }
 
 /// Where turns are too slow, the waiter asks without its turn once the limiter has units for it and
@@ -110,12 +114,12 @@ Time Waiter::own_units_at() const noexcept {
 /// such a request the next one waits twice as long: older callers of another process may come
 /// between.
 void Waiter::expect_enough(const Decision& left, Time own, Word beyond, Time now) const noexcept {
-  QueueTicket& ticket = *terms_.ticket;
+  QueueTicket& ticket = *ticket_;
   ticket.enough = std::min(ticket.granted + std::max(ticket.units_ahead, beyond), word_limit);
   ticket.enough_at = Time::max();
-  if (terms_.steps > 1 || own == Time::max() || !turns_are_too_slow(left)) return;
+  if (limits_.size() > 1 || own == Time::max() || !turns_are_too_slow(left)) return;
   const Word missing = ticket.units_ahead - beyond;
-  const Span further = missing > 0 ? time_for(terms_.units, missing) : Span{0};
+  const Span further = missing > 0 ? time_for(home().units, missing) : Span{0};
   if (missing > 0 && further == Span{0}) return;  // not known
   const Span wait = std::max(Span{0}, own + further - now);
   const Span once = std::max(std::min(wait, recheck()), shortest_poll);
@@ -124,11 +128,11 @@ void Waiter::expect_enough(const Decision& left, Time own, Word beyond, Time now
 }
 
 Step Waiter::enter_step(Time now) noexcept {
-  QueueTicket& ticket = *terms_.ticket;
+  QueueTicket& ticket = *ticket_;
   stage_ = Stage::entering;
-  queue_->in_flight_limit = 1;  // nobody asks meanwhile
+  home().queue->in_flight_limit = 1;  // nobody asks meanwhile
   // No process can be granted before the limiter's hint, so a ticket delays nobody until then.
-  const Span hint = terms_.freed_early ? Span{0} : std::max(now, ask_at_) - now;
+  const Span hint = home().freed_early ? Span{0} : std::max(now, ask_at_) - now;
   ticket_life_ = ticket.ttl() + std::min(hint, QueueTicket::longest_hint);
   sent_rank_ = rank();
   moves_back_ = ticket.is_entered && ticket.rank < sent_rank_;
@@ -139,23 +143,23 @@ Step Waiter::enter_step(Time now) noexcept {
 /// The ticket in the store still has the arrival of a waiter that has gone, which is ahead of other
 /// processes. Two processes in that state would refuse each other for ever.
 bool Waiter::holds_ticket_of_another() const noexcept {
-  const QueueTicket& ticket = *terms_.ticket;
+  const QueueTicket& ticket = *ticket_;
   return ticket.first_other != 0 && ticket.is_entered && ticket.rank != rank();
 }
 
 /// It joins the others before it asks.
 bool Waiter::must_enter() const noexcept {
-  const QueueTicket& ticket = *terms_.ticket;
-  return queue_->in_flight == 1 &&
+  const QueueTicket& ticket = *ticket_;
+  return home().queue->in_flight == 1 &&
          (holds_ticket_of_another() || (ticket.was_contended && !ticket.is_entered));
 }
 
 /// When the ticket must be entered or renewed.
 Time Waiter::renew_ticket_at(Time now) const noexcept {
-  const QueueTicket& ticket = *terms_.ticket;
+  const QueueTicket& ticket = *ticket_;
   if (!ticket.is_entered || ticket.rank != rank()) return Time::min();
   const Span half = ticket.ttl() / 2;
-  const Time ask = terms_.freed_early ? now : std::max(now, ask_at_);
+  const Time ask = home().freed_early ? now : std::max(now, ask_at_);
   if (ticket.alive_until < ask + half && ask > now) {  // it would expire before the hint
     return ticket.alive_until - QueueTicket::longest_hint / 2 - half;
   }
@@ -164,65 +168,66 @@ Time Waiter::renew_ticket_at(Time now) const noexcept {
   return std::min(expires, std::max(ask, ticket.renewed_at + recheck()));
 }
 
-Span Waiter::recheck() const noexcept { return terms_.queues->options_.recheck; }
+Span Waiter::recheck() const noexcept { return home().queues->options_.recheck; }
 
 bool Waiter::wake_ups_arrive() const noexcept {
-  return terms_.ticket->receives_wake_ups && !terms_.ticket->loses_wake_ups;
+  return ticket_->receives_wake_ups && !ticket_->loses_wake_ups;
 }
 
 /// Until when a process that is behind others asks for no turn. Where wake-ups arrive, it is woken,
 /// and the answers to its renewals tell when it is the first.
 Time Waiter::quiet_until(Time from) noexcept {
-  QueueTicket& ticket = *terms_.ticket;
+  QueueTicket& ticket = *ticket_;
   if (wake_ups_arrive()) return Time::max();
   if (ticket.poll == Span{0}) ticket.poll = std::min(shortest_poll, recheck());
   return from + ticket.poll;
 }
 
 void Waiter::sleep_with_ticket(Time now) noexcept {
-  const QueueTicket& ticket = *terms_.ticket;
-  queue_->put_back(*this);
+  const QueueTicket& ticket = *ticket_;
+  home().queue->put_back(*this);
   stage_ = Stage::sleeping;
   const Time turn = std::min(ticket.quiet_until, ticket.enough_at);
   const Time ask = ticket.is_woken ? ask_at_ : std::max(ask_at_, turn);
-  until_ = std::min({ask, renew_ticket_at(now), terms_.deadline});
+  until_ = std::min({ask, renew_ticket_at(now), deadline_});
 }
 
 /// What orders processes, by the clock of the wait: the highest priority that waits here, or is
 /// this waiter's, and since when that waits.
 Word Waiter::rank() const noexcept {
   const Line::Place own = WaitQueue::place_of(*this);
-  const Line::Place place = std::max(own, queue_->line.oldest().value_or(own), &Line::is_behind);
-  const Waiter& oldest = place == own ? *this : *queue_->waiters.find(place.number)->second;
+  const Line::Place place =
+      std::max(own, home().queue->line.oldest().value_or(own), &Line::is_behind);
+  const Waiter& oldest = place == own ? *this : *home().queue->waiters.find(place.number)->second;
   return oldest.arrival_.at - place.priority * class_span;
 }
 
 /// A rank by the store's clock; behind all others if that clock is not known.
 Word Waiter::arrival_of(Word rank) const noexcept {
-  const auto lead = terms_.queues->store_clock_lead_;
+  const auto lead = home().queues->store_clock_lead_;
   return lead ? std::clamp(rank + lead->count(), Word{1}, word_limit) : word_limit;
 }
 
 /// The next waiter of this process while this one asks, or null.
 const Waiter* Waiter::successor() const noexcept {
-  return terms_.queues->store_clock_lead_ ? queue_->first() : nullptr;
+  return home().queues->store_clock_lead_ ? home().queue->first() : nullptr;
 }
 
 /// The store answered between sent_ and now, which bounds the difference of the two clocks. The
 /// estimate changes only as far as the bounds require.
 void Waiter::note_store_clock(Time at) noexcept {
-  auto& lead = terms_.queues->store_clock_lead_;
-  const Span least = at - terms_.clock.now();
+  auto& lead = home().queues->store_clock_lead_;
+  const Span least = at - clock_.now();
   const Span most = at - sent_;
   lead = least <= most ? std::clamp(lead.value_or(Span{0}), least, most) : most;
 }
 
 /// Keeps what the answer to a turn step says of the wait line.
 void Waiter::note_turn(const Outcome& outcome) noexcept {
-  QueueTicket& ticket = *terms_.ticket;
-  const auto own = outcome.steps.first(terms_.steps);
+  QueueTicket& ticket = *ticket_;
+  const auto own = outcome.steps.first(limits_.size());
   const Decision& turn = outcome.steps.back();
-  ticket.round_trip = terms_.clock.now() - sent_;
+  ticket.round_trip = clock_.now() - sent_;
   if (!is_degraded(outcome.decision.source)) note_store_clock(turn.at);
   ticket.first_other = turn_output(outcome)[1];
   limiter_grants_ =
@@ -239,8 +244,8 @@ void Waiter::note_turn(const Outcome& outcome) noexcept {
 
 /// After a grant the ticket is the next waiter's. Returns the process to wake, or 0.
 Word Waiter::pass_ticket_on() noexcept {
-  QueueTicket& ticket = *terms_.ticket;
-  const Time now = terms_.clock.now();
+  QueueTicket& ticket = *ticket_;
+  const Time now = clock_.now();
   ticket.is_entered = next_arrival_ != 0;
   ticket.rank = next_rank_;
   ticket.stored_arrival = next_arrival_;
@@ -253,30 +258,30 @@ Word Waiter::pass_ticket_on() noexcept {
   if (ticket.is_behind()) ticket.quiet_until = quiet_until(now);
   ticket.in_vain = 0;
   if (const Waiter* const next = successor()) {
-    const Word beyond = std::max<Word>(0, queue_->left.remaining - next->terms_.units);
-    next->expect_enough(queue_->left, next->own_units_at(), beyond, now);
+    const Word beyond = std::max<Word>(0, home().queue->left.remaining - next->home().units);
+    next->expect_enough(home().queue->left, next->own_units_at(), beyond, now);
   }
   ticket.was_contended = false;
-  if (next_arrival_ == 0 && ticket.first_other != 0) terms_.queues->note_contended(terms_.key, now);
+  if (next_arrival_ == 0 && ticket.first_other != 0) home().queues->note_contended(home().key, now);
   return ticket.is_behind() ? ticket.first_other : 0;
 }
 
 /// After a refusal: asks again later, or ends.
 Waiter::PendingActions Waiter::refuse_with_ticket(Span hint, Time now) noexcept {
-  QueueTicket& ticket = *terms_.ticket;
+  QueueTicket& ticket = *ticket_;
   if (limiter_grants_) hint = Span{0};
-  const Span left = terms_.deadline - now;
-  if (left <= Span{0} || (!may_be_freed_early() && hint > left)) {
-    return end_refused(std::max(hint, ahead_expire_in_));
+  if (has_failed(hint, now)) return end_refused(std::max(hint, ahead_expire_in_));
+  if (!limiter_grants_) note_refusal(now, hint);
+  if (!limiter_grants_ && refused_by_ != home_) {
+    return move_to(refused_by_, sent_, now + degraded_sleep(hint), hint);
   }
-  if (!limiter_grants_ && moves_after_refusal(now + degraded_sleep(hint))) return move_away();
   stage_ = Stage::queued;
   if (!is_first()) return {.timer = true};
   resumes_ = true;
   earliest_ = now + hint;
   ask_at_ = now + sleep_after(hint);
   ticket.quiet_until = Time::min();
-  if (queue_->releases != releases_) {  // perhaps after the store's refusal
+  if (was_woken() || ticket.is_woken) {  // perhaps after the store's refusal
     ask_at_ = earliest_ = now;
     ticket.is_woken = true;
     return {.timer = true};
@@ -290,12 +295,12 @@ Waiter::PendingActions Waiter::refuse_with_ticket(Span hint, Time now) noexcept 
   ticket.poll = std::min(2 * ticket.poll, recheck());
   // The first process could be granted, and does not seem to know. A process that was woken itself
   // wakes nobody: two could wake each other for ever.
-  return {.wake = asks_woken_ || asks_early_ ? 0 : ticket.first_other};
+  return {.wake = asks_woken_ || asks_early_ ? 0 : ticket.first_other, .ticket = ticket_};
 }
 
 /// Keeps what the answer to an enter step says. Returns the process to wake, or 0.
 Word Waiter::note_entered(const Outcome& outcome) noexcept {
-  QueueTicket& ticket = *terms_.ticket;
+  QueueTicket& ticket = *ticket_;
   ticket.is_entered =
       true;  // after an error too: it is sent again when the ticket is to be renewed
   ticket.rank = sent_rank_;
@@ -309,7 +314,7 @@ Word Waiter::note_entered(const Outcome& outcome) noexcept {
   }
   const bool was_behind = ticket.is_behind();
   const auto output = turn_output(outcome);
-  ticket.round_trip = terms_.clock.now() - sent_;
+  ticket.round_trip = clock_.now() - sent_;
   if (!is_degraded(outcome.decision.source)) note_store_clock(outcome.decision.at);
   ticket.first_other = output[1];
   ticket.units_ahead = output[0];
@@ -323,7 +328,7 @@ Word Waiter::note_entered(const Outcome& outcome) noexcept {
     ticket.quiet_until = std::max(ticket.quiet_until, quiet_until(ask_at_));
   }
   if (!was_behind) {
-    const Time now = terms_.clock.now();
+    const Time now = clock_.now();
     expect_enough(refusal_, ask_at_ < now ? Time::max() : ask_at_, 0, now);
   }
   return moves_back_ ? ticket.first_other : 0;
@@ -331,9 +336,9 @@ Word Waiter::note_entered(const Outcome& outcome) noexcept {
 
 /// Of a ticket that stands in the wait line late: those who wait here enter it again by themselves.
 Word Waiter::leave_if_nobody_waits() noexcept {
-  const auto found = terms_.queues->queues_.find(terms_.key);
-  const bool anybody = found != terms_.queues->queues_.end() && !found->second.waiters.empty();
-  return anybody ? 0 : terms_.ticket->stored_arrival;
+  const auto found = home().queues->queues_.find(home().key);
+  const bool anybody = found != home().queues->queues_.end() && found->second.homes > 0;
+  return anybody ? 0 : ticket_->stored_arrival;
 }
 
 void Waiter::entered(void* self, const Outcome& outcome) noexcept {
@@ -341,20 +346,22 @@ void Waiter::entered(void* self, const Outcome& outcome) noexcept {
   PendingActions actions;
   std::shared_ptr<Waiter> alive;
   {
-    const std::lock_guard lock(waiter.terms_.queues->mutex_);
+    const std::lock_guard lock(waiter.mutex_);
     alive = std::move(waiter.self_);
     waiter.answer_by_ = Time::max();
     const bool is_overdue = waiter.stage_ == Stage::overdue;
-    if (!is_overdue) waiter.queue_->put_back(waiter);
+    if (!is_overdue) waiter.home().queue->put_back(waiter);
     const Word wake = is_overdue ? 0 : waiter.note_entered(outcome);
     if (is_overdue) {
+      actions.ticket = waiter.ticket_;
       if (!outcome.error) actions.leave = waiter.leave_if_nobody_waits();
     } else if (waiter.cancelled_) {
       actions = waiter.end(Errc::cancelled, wake);
     } else {
       waiter.stage_ = Stage::queued;
       waiter.resumes_ = true;
-      actions = {.timer = true, .wake = wake};  // it may no longer be the first
+      actions = {
+          .timer = true, .wake = wake, .ticket = waiter.ticket_};  // it may no longer be the first
     }
   }
   waiter.run(actions);

@@ -449,7 +449,7 @@ TEST_CASE("an exception of a wait tells what one of a call does", "[errors]") {
         CHECK(told_by([&] { return gates.pass(std::span(scopes).first(2)); }) ==
               "Gates::pass: step 0: " + key);
         CHECK(told_by([&] { return gates.acquire(std::span(scopes).first(2), 0s); }) ==
-              "Gates::acquire");
+              "Gates::acquire: step 0: " + key);
       },
       Stores::virtual_time);
 }

@@ -3,7 +3,6 @@
 #include <map>
 #include <vector>
 
-#include "sluice/detail/claims.hpp"
 #include "sluice/sluice.hpp"
 #include "sluice/testing/faulty_store.hpp"
 #include "tests/catch.hpp"
@@ -126,7 +125,7 @@ class Crowd {
     const Deadline deadline =
         patient ? Deadline::never() : Deadline(Span{random_.between(0, 5'000'000)});
     probes_.push_back(nullptr);
-    probes_[name] = wait_for(detail::Claims(claims), {}, deadline,
+    probes_[name] = wait_for(Several{}, detail::limits_of(claims), deadline,
                              [=, this](std::error_code error, Grants grants) {
                                if (error || !grants) return;
                                if (kind.places) hold(name, std::move(grants.get<Lease>(place)));
@@ -164,7 +163,7 @@ class Crowd {
   Gates gates_{store_, "g", {"account"}, {.ramp = 0s, .spacing = 0s}};
   Scope scope_ = gates_.scope("account", 1);
   std::vector<std::pair<Time, Time>> closures_;
-  std::vector<std::shared_ptr<Probe<detail::Claims>>> probes_;
+  std::vector<std::shared_ptr<Probe<Several>>> probes_;
   std::vector<bool> cancelled_;
   std::vector<bool> is_patient_;
   std::vector<bool> is_granted_;

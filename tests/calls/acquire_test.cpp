@@ -2,7 +2,6 @@
 #include <array>
 #include <thread>
 
-#include "sluice/detail/claims.hpp"
 #include "sluice/sluice.hpp"
 #include "sluice/testing.hpp"
 #include "tests/catch.hpp"
@@ -15,7 +14,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-using Waiting = std::shared_ptr<Probe<detail::Claims>>;
+using Waiting = std::shared_ptr<Probe<Several>>;
 
 /// Callers that wait on one thread, while the test moves the clock.
 struct Bench {
@@ -32,7 +31,7 @@ struct Bench {
   Waiting wait(int name, std::vector<Claim> claims, const Deadline& deadline = Deadline::never(),
                const detail::Caller& caller = {}) {
     return wait_for(
-        detail::Claims(claims), {}, deadline,
+        Several{}, detail::limits_of(claims), deadline,
         [this, name](std::error_code error, Grants grants) {
           if (error) {
             failed[name] = error;
@@ -138,8 +137,7 @@ TEST_CASE("calls of one limit and of several stand in one queue", "[claims]") {
   std::vector<int> order;
   std::vector<std::shared_ptr<Probe<FixedWindow>>> alone;
   const auto wait_alone = [&](int name) {
-    alone.push_back(wait_for(window, FixedWindow::Waiting::request(window, "a", 1),
-                             Deadline::never(),
+    alone.push_back(wait_for(window, request_of(window, "a", 1), Deadline::never(),
                              [&bench, name](std::error_code, const Decision& decision) {
                                if (decision) bench.granted.push_back(name);
                              }));

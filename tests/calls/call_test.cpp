@@ -3,7 +3,6 @@
 #include <memory>
 #include <vector>
 
-#include "sluice/detail/claims.hpp"
 #include "sluice/sluice.hpp"
 #include "tests/catch.hpp"
 #include "tests/waiting/probe.hpp"
@@ -140,14 +139,15 @@ TEST_CASE("a retry waits at the place of the first try", "[calls][claims]") {
   const auto store = make_virtual_store(clock);
   const FixedWindow window(*store, "w", 1, Calendar::every(1min));
   const TokenBucket bucket(*store, "b", Quota::per_second(100));
-  const detail::Claims claims(std::vector<Claim>{{window, "a"}, {bucket, "a"}});
+  const std::vector<Claim> claims{{window, "a"}, {bucket, "a"}};
   std::vector<int> order;
   std::optional<detail::Arrival> first;
   const auto wait = [&](int name, std::optional<detail::Arrival> place) {
-    return wait_for(claims, place, Deadline::never(), [&, name](std::error_code, Grants grants) {
+    const auto done = [&, name](std::error_code, Grants grants) {
       order.push_back(name);
       if (name == 0) first = grants.arrival();
-    });
+    };
+    return wait_for(Several{}, detail::limits_of(claims), Deadline::never(), done, {}, place);
   };
   const std::vector probes{wait(0, {}), wait(1, {}), wait(2, {}), wait(3, first)};
   clock.advance(10min);

@@ -3,7 +3,6 @@
 #include <list>
 #include <optional>
 
-#include "sluice/detail/claims.hpp"
 #include "sluice/sluice.hpp"
 #include "sluice/testing.hpp"
 #include "tests/catch.hpp"
@@ -48,12 +47,12 @@ class Callers {
     }
     Callers& model;
     std::optional<Grants> grants{};
-    std::shared_ptr<Probe<detail::Claims>> probe{};
+    std::shared_ptr<Probe<Several>> probe{};
     TimerCallback timer{&Caller::ended, this};
   };
 
   void ask(Caller& caller) {
-    caller.probe = wait_for(detail::Claims(std::array{Claim(window, "a", 1'400)}), {},
+    caller.probe = wait_for(Several{}, detail::limits_of(std::array{Claim(window, "a", 1'400)}),
                             Deadline::never(), [&](std::error_code error, Grants grants) {
                               if (error || !grants) return;
                               caller.grants.emplace(std::move(grants));
@@ -121,7 +120,7 @@ TEST_CASE("what gives nothing back wakes nobody, and a lease wakes once it is re
   const auto keep = [&](std::error_code error, Lease lease) {
     if (!error && lease) granted.push_back(std::move(lease));
   };
-  const auto request = [&] { return ConcurrencyLimiter::Waiting::request(jobs, "a", 1); };
+  const auto request = [&] { return request_of(jobs, "a", 1); };
   const auto one = wait_for(jobs, request(), Deadline::never(), keep);
   const auto other = wait_for(jobs, request(), Deadline::never(), keep);
   before = operations();

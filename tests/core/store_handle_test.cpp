@@ -1,5 +1,6 @@
 // Who owns a limiter's store. Threading: single-threaded.
 #include "sluice/store_handle.hpp"
+#include "sluice/detail/waiter.hpp"
 
 #include <filesystem>
 #include <fstream>
@@ -135,13 +136,14 @@ TEST_CASE("a fallback store owns the stores that it is given as pointers", "[cor
 TEST_CASE("who waits does not own the store", "[core][store_handle]") {
   const std::shared_ptr<Store> store = make_memory_store();
   const TokenBucket bucket(store, "b", quota);
-  struct Waiting final : detail::WaiterFor<TokenBucket> {
-    using WaiterFor::WaiterFor;
+  struct Waiting final : detail::Waiter {
+    using Waiter::Waiter;
     void timer_changed() noexcept override {}
     void finished(std::error_code) noexcept override {}
   };
   const long owners = store.use_count();
-  const auto waiter = std::make_shared<Waiting>(bucket, detail::KeyedRequest("a", 1),
-                                                Deadline::never(), detail::Caller{});
+  const std::array claims{Claim(bucket, "a")};
+  const auto waiter =
+      std::make_shared<Waiting>(detail::limits_of(claims), Deadline::never(), detail::Caller{});
   CHECK(store.use_count() == owners);
 }

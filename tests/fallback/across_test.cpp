@@ -42,7 +42,7 @@ TEST_CASE("a line across processes waits at a closed door until the store is bac
   rig.trip();
   bool granted = false;
   std::error_code failed;
-  const auto wait = wait_for(window, FixedWindow::Waiting::request(window, "a", 1), 5min,
+  const auto wait = wait_for(window, request_of(window, "a", 1), 5min,
                              [&](std::error_code error, const Decision& decision) {
                                failed = error;
                                granted = decision.allowed;

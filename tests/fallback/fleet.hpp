@@ -136,9 +136,7 @@ class Fleet {
 
  private:
   using Awaitable = boost::asio::awaitable<void>;
-  using Waited =
-      std::conditional_t<std::is_same_v<L, SharedSlidingWindow>, SharedSlidingWindow::Waited, L>;
-  using Grant = typename Waited::Waiting::Grant;
+  using Grant = typename L::Grant;
 
   void found(Client& client) noexcept { client.back = world.now(); }
 

@@ -53,7 +53,7 @@ TEST_CASE("under open, nobody who waits is kept to the rate of the limit", "[fal
   int granted = 0;
   std::vector<std::shared_ptr<Probe<TokenBucket>>> waits;
   for (int i = 0; i < 5; ++i) {
-    waits.push_back(wait_for(bucket, TokenBucket::Waiting::request(bucket, "a", 1), 1h,
+    waits.push_back(wait_for(bucket, request_of(bucket, "a", 1), 1h,
                              [&](std::error_code, const Reservation& grant) {
                                if (grant) ++granted;
                              }));
@@ -79,7 +79,7 @@ TEST_CASE("under local, who comes too late for its share is refused at once, wit
   const TokenBucket bucket(rig.store, "b", Quota::per_second(1).burst(2));
   rig.trip();
   REQUIRE(bucket.try_acquire("a"));
-  const auto request = [&] { return TokenBucket::Waiting::request(bucket, "a", 1); };
+  const auto request = [&] { return request_of(bucket, "a", 1); };
   std::vector<Reservation> ends;
   const auto note = [&](std::error_code, const Reservation& end) { ends.push_back(end); };
   const auto first = wait_for(bucket, request(), 10s, note);  // rests for its share

@@ -53,7 +53,7 @@ template <class L>
 class Processes {
  public:
   using Make = std::function<std::unique_ptr<L>(Store&)>;
-  using Request = std::function<typename L::Waiting::Request(const L&)>;
+  using Request = std::function<detail::ClaimedLimits(const L&)>;
 
   Processes(const BacklogOptions& options, const Make& make, Request request)
       : options_(options), request_(std::move(request)), rng_(options.seed) {
@@ -65,7 +65,7 @@ class Processes {
       WaitQueueOptions queue;
       queue.across_processes = options.across_processes;
       queue.client = static_cast<std::int64_t>(i + 1);
-      L::Waiting::queues(*process.limiter)->set(queue);
+      process.limiter->set_wait_queue(queue);
     }
     for (const auto& process : all_) {
       process->wire->operations = 0;
@@ -88,7 +88,7 @@ class Processes {
       result_.of_process.push_back(process->grants);
     }
     const Backlog result = result_;
-    for (const auto& process : all_) L::Waiting::queues(*process->limiter)->cancel_all();
+    for (const auto& process : all_) process->limiter->cancel_waits();
     // Requests under way, and what is given back of them.
     for (int i = 0; i < 10; ++i) time_.advance(2 * options_.slowest);
     return judged(result);

@@ -14,12 +14,9 @@ using namespace std::chrono_literals;
 
 namespace {
 
-using detail::KeyedRequest;
-
 template <class L>
 Backlog run_keyed(const BacklogOptions& options, const typename Processes<L>::Make& make) {
-  return Processes<L>(options, make,
-                      [](const L& limiter) { return L::Waiting::request(limiter, "a", 1); })
+  return Processes<L>(options, make, [](const L& limiter) { return request_of(limiter, "a", 1); })
       .run();
 }
 
@@ -44,21 +41,15 @@ Backlog run_shared_token_bucket(const BacklogOptions& options) {
 Backlog run_slots(const BacklogOptions& options) {
   return Processes<SlotLock>(
              options, [](Store& store) { return std::make_unique<SlotLock>(store, "s", 100ms); },
-             [](const SlotLock&) { return KeyedRequest("a", 1); })
+             [](const SlotLock& lock) { return request_of(lock, "a"); })
       .run();
 }
 Backlog run_shared_sliding_window(const BacklogOptions& options) {
-  using Waited = SharedSlidingWindow::Waited;
-  std::vector<std::unique_ptr<SharedSlidingWindow>> limiters;
-  return Processes<Waited>(
-             options,
-             [&](Store& store) {
-               limiters.push_back(std::make_unique<SharedSlidingWindow>(store, "api", "rate"));
-               limiters.back()->configure(RateType::overall, 10, 1s, SpentPermits::forgotten);
-               return std::make_unique<Waited>(*limiters.back());
-             },
-             [](const Waited&) { return Waited::Waiting::Request(1); })
-      .run();
+  return run_keyed<SharedSlidingWindow>(options, [](Store& store) {
+    auto limiter = std::make_unique<SharedSlidingWindow>(store, "api", "rate");
+    limiter->configure(RateType::overall, 10, 1s, SpentPermits::forgotten);
+    return limiter;
+  });
 }
 
 /// All of ten a second, and of the kinds that hold tickets.

@@ -48,15 +48,9 @@ struct Report {
 template <class L>
 class Fleet {
  public:
-  using Request = typename L::Waiting::Request;
-
   /// Of each limiter as many workers.
-  Fleet(Counting& store, std::vector<const L*> limiters, std::size_t workers,
-        std::function<Request()> request)
-      : store_(store),
-        limiters_(std::move(limiters)),
-        request_(std::move(request)),
-        workers_(workers) {}
+  Fleet(Counting& store, std::vector<const L*> limiters, std::size_t workers)
+      : store_(store), limiters_(std::move(limiters)), workers_(workers) {}
 
   /// `work`: how long a worker keeps its grant, or up to that, drawn each time.
   Report run(Span work, bool drawn = false) {
@@ -88,11 +82,11 @@ class Fleet {
     const L* limiter = nullptr;
     Span work{0};
     double grants = 0;
-    std::optional<typename L::Waiting::Grant> grant{};
+    std::optional<typename L::Grant> grant{};
     std::shared_ptr<Probe<L>> waiting{};
     TimerCallback timer{[](void* self) noexcept { static_cast<Worker*>(self)->end(); }, this};
 
-    void begin(typename L::Waiting::Grant given) {
+    void begin(typename L::Grant given) {
       grants += 1;
       grant.emplace(std::move(given));
       if (work == Span{0}) return end();
@@ -108,7 +102,7 @@ class Fleet {
 
   void start(Worker& worker) {
     ++waits_;
-    worker.waiting = wait_for(*worker.limiter, request_(), Deadline::never(),
+    worker.waiting = wait_for(*worker.limiter, request_of(*worker.limiter, "a"), Deadline::never(),
                               [&worker](std::error_code error, auto grant) {
                                 if (error || !grant) return;
                                 worker.begin(std::move(grant));
@@ -118,7 +112,6 @@ class Fleet {
 
   Counting& store_;
   std::vector<const L*> limiters_;
-  std::function<Request()> request_;
   std::vector<Worker> workers_;
   std::vector<Worker*> idle_;
   SeededRng rng_{1};
@@ -128,9 +121,8 @@ class Fleet {
 };
 
 template <class L>
-Report run(Counting& store, const L& limiter, Span work,
-           std::function<typename L::Waiting::Request()> request) {
-  return Fleet<L>(store, {&limiter}, 2'000, std::move(request)).run(work);
+Report run(Counting& store, const L& limiter, Span work) {
+  return Fleet<L>(store, {&limiter}, 2'000).run(work);
 }
 
 /// So many processes.
@@ -148,13 +140,12 @@ std::vector<L> processes(int count, Store& store, const Args&... args) {
 }
 
 template <class L>
-Report run(Counting& store, const std::vector<L>& limiters, Span work,
-           std::function<typename L::Waiting::Request()> request) {
+Report run(Counting& store, const std::vector<L>& limiters, Span work) {
   std::vector<const L*> all;
   for (const L& limiter : limiters) all.push_back(&limiter);
   // Drawn where nobody has to keep it: who comes in the same microsecond as others, time after
   // time, stands behind those of smaller numbers.
-  return Fleet<L>(store, all, 2'000, std::move(request)).run(work, std::is_same_v<L, FixedWindow>);
+  return Fleet<L>(store, all, 2'000).run(work, std::is_same_v<L, FixedWindow>);
 }
 
 }  // namespace
@@ -163,7 +154,7 @@ TEST_CASE("2,000 workers share a slot lock equally, at two store operations a wa
           "[waiting][fairness]") {
   Counting store;
   const SlotLock lock(store, "l", 100ms);
-  const Report report = run(store, lock, 0s, [] { return detail::KeyedRequest{"a", 1}; });
+  const Report report = run(store, lock, 0s);
   CHECK(report.fairness >= 0.999);
   CHECK(report.operations_per_wait <= 2);
   CHECK(report.grants >= 36'000 * 0.9999);
@@ -174,7 +165,7 @@ TEST_CASE("2,000 workers share a token bucket equally, at one store operation a 
           "[waiting][fairness]") {
   Counting store;
   const TokenBucket bucket(store, "b", Quota::per_second(10).burst(1));
-  const Report report = run(store, bucket, 0s, [] { return detail::KeyedRequest{"a", 1}; });
+  const Report report = run(store, bucket, 0s);
   CHECK(report.fairness >= 0.999);
   CHECK(report.operations_per_wait <= 1.01);
   CHECK(report.grants >= 36'000 * 0.9999);
@@ -185,7 +176,7 @@ TEST_CASE("2,000 workers share exact windows equally, at two store operations a 
           "[waiting][fairness]") {
   Counting store;
   const SlidingWindow windows(store, "w", {{50, 5s}, {600, 60s}});
-  const Report report = run(store, windows, 0s, [] { return detail::KeyedRequest{"a", 1}; });
+  const Report report = run(store, windows, 0s);
   CHECK(report.fairness >= 0.999);
   CHECK(report.operations_per_wait <= 2);
   CHECK(report.grants >= 36'000 * 0.9999);
@@ -196,7 +187,7 @@ TEST_CASE("2,000 workers share a fixed window equally, at two store operations a
           "[waiting][fairness]") {
   Counting store;
   const FixedWindow limit(store, "f", 600, Calendar::every(1min));
-  const Report report = run(store, limit, 0s, [] { return detail::KeyedRequest{"a", 1}; });
+  const Report report = run(store, limit, 0s);
   CHECK(report.fairness >= 0.999);
   CHECK(report.operations_per_wait <= 2);
   CHECK(report.grants >= 36'000 * 0.9999);
@@ -205,11 +196,9 @@ TEST_CASE("2,000 workers share a fixed window equally, at two store operations a
 TEST_CASE("2,000 workers share 20 places equally, and no place is ever free",
           "[waiting][fairness][leases]") {
   Counting store;
-  const ConcurrencyLimiter jobs(store, "jobs", 20, {.ttl = 10s});
   SeededRng rng(1);
-  const Report report = run(store, jobs, 2s, [&] {
-    return ConcurrencyLimiter::Waiting::Request{"a", 1, LeaseId::draw(rng)};
-  });
+  const ConcurrencyLimiter jobs(store, "jobs", 20, {.ttl = 10s, .rng = &rng});
+  const Report report = run(store, jobs, 2s);
   CHECK(report.fairness >= 0.999);
   // Asking, perhaps being refused, and giving back.
   CHECK(report.operations_per_wait <= 3);
@@ -221,7 +210,7 @@ TEST_CASE("2,000 workers in four processes share a fixed window equally, at two 
           "[waiting][fairness][processes]") {
   Counting store;
   const auto limits = processes<FixedWindow>(4, store, 100, Calendar::every(10s));
-  const Report report = run(store, limits, 10ms, [] { return detail::KeyedRequest{"a", 1}; });
+  const Report report = run(store, limits, 10ms);
   CAPTURE(report.fairness, report.operations_per_wait, report.grants);
   CHECK(report.fairness >= 0.999);
   CHECK(report.operations_per_wait <= 2);
@@ -232,11 +221,10 @@ TEST_CASE("2,000 workers in four processes share a fixed window equally, at two 
 TEST_CASE("2,000 workers in four processes share 20 places equally, and no place is ever free",
           "[waiting][fairness][leases][processes]") {
   Counting store;
-  const auto jobs = processes<ConcurrencyLimiter>(4, store, 20, LeaseOptions{.ttl = 10s});
   SeededRng rng(1);
-  const Report report = run(store, jobs, 2s, [&] {
-    return ConcurrencyLimiter::Waiting::Request{"a", 1, LeaseId::draw(rng)};
-  });
+  const auto jobs =
+      processes<ConcurrencyLimiter>(4, store, 20, LeaseOptions{.ttl = 10s, .rng = &rng});
+  const Report report = run(store, jobs, 2s);
   CAPTURE(report.fairness, report.operations_per_wait, report.grants);
   CHECK(report.fairness >= 0.999);
   // Being told when a lease may expire, asking and releasing, and what keeps the tickets.

@@ -53,7 +53,7 @@ template <class L>
 class GivingUpModel {
  public:
   using Make = std::function<std::unique_ptr<L>(Store&)>;
-  using Request = std::function<typename L::Waiting::Request(const L&, Cost)>;
+  using Request = std::function<detail::ClaimedLimits(const L&, Cost)>;
 
   GivingUpModel(const GivingUpOptions& options, const Make& make, Request request)
       : options_(options), request_(std::move(request)), rng_(options.seed) {
@@ -67,7 +67,7 @@ class GivingUpModel {
         queue.max_waiters = 5;
         queue.overflow = Overflow::drop_oldest;
       }
-      L::Waiting::queues(*process.limiter)->set(queue);
+      process.limiter->set_wait_queue(queue);
     }
     for (Process& process : processes_) {
       process.wire->operations = process.wire->entries = 0;
@@ -90,7 +90,7 @@ class GivingUpModel {
     }
     const GivingUp result = std::move(result_);
     for (Process& process : processes_) {
-      L::Waiting::queues(*process.limiter)->cancel_all();
+      process.limiter->cancel_waits();
       process.wire->slowest = Span{0};  // leases are released at once
       for (Caller& caller : process.callers) time_.cancel_timer(caller.timer);
     }
@@ -118,8 +118,8 @@ class GivingUpModel {
     Word units;
     bool is_over = false;
     std::shared_ptr<Probe<L>> probe{};
-    std::optional<typename L::Waiting::Grant> grant{};  // held, if it is a lease
-    TimerCallback timer{&Caller::on_time, this};        // of the patience, then of the lease
+    std::optional<typename L::Grant> grant{};     // held, if it is a lease
+    TimerCallback timer{&Caller::on_time, this};  // of the patience, then of the lease
   };
   struct Process {
     explicit Process(GivingUpModel& owner) : model(owner) {}
@@ -153,8 +153,8 @@ class GivingUpModel {
     result_.callers.push_back({time_.now(), leaves, caller.units});
     const Deadline deadline =
         options_.leaving == Leaving::deadline ? Deadline(leaves) : Deadline::never();
-    caller.probe = std::make_shared<Probe<L>>(
-        *process.limiter, request_(*process.limiter, caller.units), deadline, detail::Caller{});
+    caller.probe = std::make_shared<Probe<L>>(request_(*process.limiter, caller.units), deadline,
+                                              detail::Caller{});
     caller.probe->start([this, &caller](std::error_code error, auto grant) {
       caller.is_over = true;
       time_.cancel_timer(caller.timer);

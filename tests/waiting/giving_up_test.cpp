@@ -17,7 +17,7 @@ template <class L>
 GivingUp run_keyed(const GivingUpOptions& options, const typename GivingUpModel<L>::Make& make) {
   return GivingUpModel<L>(
              options, make,
-             [](const L& limiter, Cost cost) { return L::Waiting::request(limiter, "a", cost); })
+             [](const L& limiter, Cost cost) { return request_of(limiter, "a", cost); })
       .run();
 }
 
@@ -57,21 +57,15 @@ GivingUp run_leases(const GivingUpOptions& options) {
 GivingUp run_slots(const GivingUpOptions& options) {
   return GivingUpModel<SlotLock>(
              options, [](Store& store) { return std::make_unique<SlotLock>(store, "s", 200ms); },
-             [](const SlotLock&, Cost) { return detail::KeyedRequest("a", 1); })
+             [](const SlotLock& lock, Cost) { return request_of(lock, "a"); })
       .run();
 }
 GivingUp run_shared_window(const GivingUpOptions& options) {
-  using Waited = SharedSlidingWindow::Waited;
-  std::vector<std::unique_ptr<SharedSlidingWindow>> limiters;
-  return GivingUpModel<Waited>(
-             options,
-             [&](Store& store) {
-               limiters.push_back(std::make_unique<SharedSlidingWindow>(store, "api", "rate"));
-               limiters.back()->configure(RateType::overall, 10, 2s);
-               return std::make_unique<Waited>(*limiters.back());
-             },
-             [](const Waited&, Cost cost) { return Waited::Waiting::Request(cost); })
-      .run();
+  return run_keyed<SharedSlidingWindow>(options, [](Store& store) {
+    auto limiter = std::make_unique<SharedSlidingWindow>(store, "api", "rate");
+    limiter->configure(RateType::overall, 10, 2s);
+    return limiter;
+  });
 }
 
 struct Kind {

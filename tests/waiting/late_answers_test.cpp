@@ -4,7 +4,6 @@
 #include <deque>
 #include <mutex>
 
-#include "sluice/detail/claims.hpp"
 #include "tests/catch.hpp"
 #include "tests/waiting/probe.hpp"
 
@@ -80,7 +79,7 @@ struct End {
 template <class L>
 auto wait(const L& limiter, Holding& store, End& end, const Deadline& deadline, int priority = 0,
           std::vector<Lease>* leases = nullptr) {
-  return wait_for(limiter, L::Waiting::request(limiter, "a", 1), deadline,
+  return wait_for(limiter, request_of(limiter, "a", 1), deadline,
                   [&, leases](std::error_code error, auto grant) {
                     end = {true, !error && grant, error, store.time.now()};
                     if constexpr (std::is_same_v<L, ConcurrencyLimiter>) {
@@ -348,10 +347,10 @@ TEST_CASE("a wait for several limits ends at its deadline, and all of them come 
   const std::vector<Claim> claims{{bucket, "a"}, {jobs, "a"}};
   store.holds = true;
   End end;
-  const auto waiter =
-      wait_for(detail::Claims(claims), {}, 1s, [&](std::error_code error, const Grants& grants) {
-        end = {true, !error && grants, error, store.time.now()};
-      });
+  const auto waiter = wait_for(Several{}, detail::limits_of(claims), 1s,
+                               [&](std::error_code error, const Grants& grants) {
+                                 end = {true, !error && grants, error, store.time.now()};
+                               });
   const Time start = store.time.now();
   for (int i = 0; i < 20 && !end.over; ++i) store.time.advance(100ms);
   CHECK(end.error == Errc::unknown);

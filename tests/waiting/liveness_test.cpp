@@ -43,8 +43,8 @@ struct Habits {
 template <class L>
 class Line {
  public:
-  using Request = typename L::Waiting::Request;
-  using Grant = typename L::Waiting::Grant;
+  using Request = detail::ClaimedLimits;
+  using Grant = typename L::Grant;
   using Kept = std::function<void(std::size_t wait, Grant grant)>;
 
   Line(const L& limiter, VirtualClock& clock, Random& random)
@@ -100,8 +100,8 @@ class Line {
 template <class L>
 std::vector<Wait> run_line(const L& limiter, VirtualClock& clock, Random& random,
                            const Habits& habits) {
-  return Line<L>(limiter, clock, random).run(habits, [](Word cost) {
-    return detail::KeyedRequest{"a", cost};
+  return Line<L>(limiter, clock, random).run(habits, [&](Word cost) {
+    return request_of(limiter, "a", cost);
   });
 }
 
@@ -212,18 +212,18 @@ TEST_CASE("a place that comes back, or whose holder vanished, goes to the first 
   std::size_t vanished = 0;
   for (std::size_t round = scaled(20, 3); round > 0; --round) {
     Unsteady store;
-    const ConcurrencyLimiter jobs(store, "jobs", 4, {.ttl = 5s});
+    SeededRng ids(1);
+    const ConcurrencyLimiter jobs(store, "jobs", 4, {.ttl = 5s, .rng = &ids});
     std::vector<LeaseEvent> events;
     std::vector<std::unique_ptr<Job>> held;
     std::vector<Word> weights;
-    SeededRng ids(1);
     std::vector<Wait> waits =
         Line<ConcurrencyLimiter>(jobs, store.time, random)
             .run(
                 {.waits = 200, .most_cost = 3, .pause = 1500ms},
                 [&](Word cost) {
                   weights.push_back(cost);
-                  return ConcurrencyLimiter::Waiting::Request{"a", cost, LeaseId::draw(ids)};
+                  return request_of(jobs, "a", cost);
                 },
                 [&](std::size_t i, Lease lease) {
                   events.push_back({.at = store.time.now(),
@@ -260,7 +260,7 @@ TEST_CASE("a queue moves again within a second after its store is back", "[waiti
     worker.work = [&] {
       const std::size_t number = waits.size();
       waits.push_back({.began = store.time.now()});
-      probes.push_back(wait_for(bucket, detail::KeyedRequest{"a", 1}, Deadline::never(),
+      probes.push_back(wait_for(bucket, Wanted{"a", 1}, Deadline::never(),
                                 [&, number](std::error_code error, const Reservation& grant) {
                                   Wait& wait = waits[number];
                                   ++wait.completions;

@@ -82,7 +82,7 @@ class Traffic {
       L& limit = *traffic.limits_[next_process++ % traffic.limits_.size()];
       const Time came = traffic.time_.now();
       wait_for(
-          limit, L::Waiting::request(limit, "api", 1), Deadline::never(),
+          limit, request_of(limit, "api", 1), Deadline::never(),
           [this, came](std::error_code error, const auto& grant) {
             if (!error && grant) waits.push_back(traffic.time_.now() - came);
           },

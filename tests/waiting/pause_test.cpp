@@ -30,18 +30,17 @@ struct Ends {
   }
   template <class L>
   void wait(const L& limiter, int name, const Deadline& deadline, Cost cost = 1) {
-    probes[name] =
-        wait_for(limiter, L::Waiting::request(limiter, "a", cost), deadline,
-                 [this, name](std::error_code error, auto grant) {
-                   Span hint{0};
-                   if constexpr (std::is_same_v<typename L::Waiting::Grant, Reservation>) {
-                     hint = grant.decision.retry_after;
-                   }
-                   all[name] = {!error && grant, error, time.now() - start, hint};
-                   if constexpr (std::is_same_v<L, ConcurrencyLimiter>) {
-                     leases.push_back(std::move(grant));
-                   }
-                 });
+    probes[name] = wait_for(limiter, request_of(limiter, "a", cost), deadline,
+                            [this, name](std::error_code error, auto grant) {
+                              Span hint{0};
+                              if constexpr (std::is_same_v<typename L::Grant, Reservation>) {
+                                hint = grant.decision.retry_after;
+                              }
+                              all[name] = {!error && grant, error, time.now() - start, hint};
+                              if constexpr (std::is_same_v<L, ConcurrencyLimiter>) {
+                                leases.push_back(std::move(grant));
+                              }
+                            });
   }
   [[nodiscard]] bool is_granted(int name, Span at) const {
     const auto found = all.find(name);

@@ -5,23 +5,29 @@
 #include <functional>
 #include <memory>
 
+#include "sluice/detail/waiter.hpp"
 #include "sluice/extend/owned_plan.hpp"
 #include "sluice/sluice.hpp"
 
 namespace sluice::test {
 
+/// A call that claims of several limiters.
+struct Several {
+  using Grant = Grants;
+};
+
 template <class L>
-class Probe final : public detail::WaiterFor<L> {
+class Probe final : public detail::Waiter {
  public:
-  using detail::WaiterFor<L>::WaiterFor;
-  using typename detail::WaiterFor<L>::Grant;
+  using detail::Waiter::Waiter;
+  using Grant = typename L::Grant;
   using Done = std::function<void(std::error_code, Grant)>;
 
   ~Probe() override { this->clock().cancel_timer(timer_callback_); }
 
   void start(Done done) {
     done_ = std::move(done);
-    detail::WaiterFor<L>::start();
+    detail::Waiter::start();
   }
   [[nodiscard]] int times_over() const noexcept { return over_; }
 
@@ -36,7 +42,7 @@ class Probe final : public detail::WaiterFor<L> {
   void finished(std::error_code error) noexcept override {
     ++over_;
     this->clock().cancel_timer(timer_callback_);
-    done_(error, error ? Grant{} : this->take_grant());
+    done_(error, error ? Grant{} : take<Grant>());
   }
   static void ring(void* self) noexcept {
     // What it does may end it.
@@ -49,14 +55,37 @@ class Probe final : public detail::WaiterFor<L> {
   int over_ = 0;
 };
 
-/// Starts to wait for `cost` of `key`.
+/// The claim of one limiter. A SharedSlidingWindow has no keys.
 template <class L>
-std::shared_ptr<Probe<L>> wait_for(const L& limiter, typename L::Waiting::Request request,
-                                   const Deadline& deadline, typename Probe<L>::Done done,
-                                   detail::Caller caller = {}) {
-  auto probe = std::make_shared<Probe<L>>(limiter, std::move(request), deadline, std::move(caller));
+detail::ClaimedLimits request_of(const L& limiter, const Key& key, Cost cost = 1) {
+  detail::ClaimedLimits limits;
+  if constexpr (std::is_same_v<L, SharedSlidingWindow>) {
+    limits.push_back(L::Verbs::claim(limiter, cost));
+  } else {
+    limits.push_back(L::Verbs::claim(limiter, key, cost));
+  }
+  return limits;
+}
+
+/// Starts to wait for `limits`, of an `L`.
+template <class L>
+std::shared_ptr<Probe<L>> wait_for(const L&, detail::ClaimedLimits limits, const Deadline& deadline,
+                                   typename Probe<L>::Done done, detail::Caller caller = {},
+                                   const std::optional<detail::Arrival>& arrival = {}) {
+  auto probe = std::make_shared<Probe<L>>(std::move(limits), deadline, std::move(caller), arrival);
   probe->start(std::move(done));
   return probe;
+}
+
+struct Wanted {
+  const char* key;
+  Word cost;
+};
+template <class L>
+std::shared_ptr<Probe<L>> wait_for(const L& limiter, const Wanted& wanted, const Deadline& deadline,
+                                   typename Probe<L>::Done done, detail::Caller caller = {}) {
+  return wait_for(limiter, request_of(limiter, wanted.key, wanted.cost), deadline, std::move(done),
+                  std::move(caller));
 }
 
 }  // namespace sluice::test

@@ -45,8 +45,7 @@ class Processes {
   const Time start = time.now();
   Grants grants;
   std::vector<int> over;  // without a grant
-  using Waiting = typename L::Waiting;
-  using Grant = typename Waiting::Grant;
+  using Grant = typename L::Grant;
   std::map<int, std::unique_ptr<Grant>> held;
 
   template <class... Args>
@@ -62,7 +61,7 @@ class Processes {
   std::shared_ptr<Probe<L>> wait(int process, int name, Cost cost = 1,
                                  const Deadline& deadline = Deadline::never(), int priority = 0,
                                  std::string flow = {}) {
-    auto probe = wait_for(limiter(process), Waiting::request(limiter(process), "a", cost), deadline,
+    auto probe = wait_for(limiter(process), request_of(limiter(process), "a", cost), deadline,
                           [this, name](std::error_code error, Grant grant) {
                             if (error || !grant) return over.push_back(name);
                             grants.emplace_back(name, time.now() - start);

@@ -162,8 +162,7 @@ TEST_CASE("callers that come together are judged by those ahead of them", "[wait
   REQUIRE(elsewhere.try_acquire("a", 4));
   Log log(store.time);
   const auto wait = [&](int name, Cost cost, const Deadline& deadline) {
-    return wait_for(bucket, TokenBucket::Waiting::request(bucket, "a", cost), deadline,
-                    log.note(name));
+    return wait_for(bucket, request_of(bucket, "a", cost), deadline, log.note(name));
   };
   const auto first = wait(1, 2, Deadline::never());
   store.answer_all();
@@ -356,9 +355,8 @@ TEST_CASE("random waiters, cancelled at random, end once each, and no grant is l
   std::size_t cancelled = 0;
   std::size_t refused = 0;
   for (std::size_t i = 0; i < waiters; ++i) {
-    const LeaseId id{random.next(), random.next()};
     const Span within = random.below(4) == 0 ? Span{random.between(0, 20'000'000)} : Span{1h};
-    all.push_back(wait_for(jobs, {"a", 1, id}, within, [&, i](std::error_code error, Lease lease) {
+    all.push_back(wait_for(jobs, {"a", 1}, within, [&, i](std::error_code error, Lease lease) {
       ++ends[i];
       if (error) {
         ++cancelled;
@@ -424,8 +422,7 @@ TEST_CASE("a place that comes back while a refusal is on its way is asked for at
   Lease held = jobs.try_acquire("a");
   Log log(store.time);
   store.late = true;
-  const auto waiter =
-      wait_for(jobs, ConcurrencyLimiter::Waiting::request(jobs, "a", 1), 10s, log.note<Lease>(1));
+  const auto waiter = wait_for(jobs, request_of(jobs, "a", 1), 10s, log.note<Lease>(1));
   REQUIRE(store.refused);
   store.late = false;
   REQUIRE(held.release());

@@ -37,7 +37,7 @@ struct Two {
   void wait(std::size_t process, int name, Cost cost = 1,
             const Deadline& deadline = Deadline::never()) {
     const L& limiter = limiters.at(process);
-    probes.push_back(wait_for(limiter, L::Waiting::request(limiter, "a", cost), deadline,
+    probes.push_back(wait_for(limiter, request_of(limiter, "a", cost), deadline,
                               [this, name](std::error_code error, auto grant) {
                                 if (error || !grant) return;
                                 granted[name] = time.now();
@@ -50,8 +50,8 @@ struct Two {
   [[nodiscard]] Word first() {
     Word client = 0;
     const L& limiter = limiters.front();
-    const auto request = L::Waiting::request(limiter, "a", 1);
-    const std::string name = detail::wait_line_name(L::Waiting::key(limiter, request));
+    const auto request = request_of(limiter, "a", 1);
+    const std::string name = detail::wait_line_name(request.front()->key());
     const Step peek{&wait_line_peek, {"a", name}, {word_limit}};
     decide_then(*store, peek, [&](const Outcome& outcome) noexcept {
       if (!outcome.error) client = outcome.output[1];

@@ -22,14 +22,14 @@
 
 #include "sluice/asio/detail/kept.hpp"
 #include "sluice/asio/timer.hpp"
-#include "sluice/detail/claims.hpp"
-#include "sluice/detail/waiter_for.hpp"
+#include "sluice/calls/claim.hpp"
+#include "sluice/detail/waiter.hpp"
 
 namespace sluice::asio {
 
 /// void(boost::system::error_code, Grant), where Grant is the result of the limiter's acquire().
 template <class L>
-using AcquireSignature = void(boost::system::error_code, typename L::Waiting::Grant);
+using AcquireSignature = void(boost::system::error_code, typename L::Grant);
 
 /// Options of one asynchronous wait. Its cancellation slot, or Waitable::cancel_waits(), cancels
 /// it.
@@ -53,34 +53,31 @@ concept NoWaitOptions = !std::is_same_v<std::remove_cvref_t<Token>, AsyncWaitOpt
 /// A limiter whose waits have a key and no cost: SlotLock.
 template <class L>
 concept HasSlots = requires(const L& lock, const Key& key) {
-  L::Waiting::request(lock, key);
+  lock.acquire(key, Deadline(Span{0}));
 };
 /// A limiter whose waits have no key: SharedSlidingWindow.
 template <class L>
-concept HasNoKeys = requires {
-  typename L::Waited;
+concept HasNoKeys = requires(const L& limiter) {
+  L::Verbs::claim(limiter, Cost(1));
 };
 
 /// A handler that waits for a grant. It always has a pending wait on its timer, so that the end of
 /// its execution context ends it as well.
-template <class Handler, class L>
-class AsyncWaiter final : public sluice::detail::WaiterFor<L> {
+template <class Handler, class Grant>
+class AsyncWaiter final : public sluice::detail::Waiter {
  public:
-  using Base = sluice::detail::WaiterFor<L>;
-  using typename Base::Grant;
-  using typename Base::Request;
-
-  static void begin(const L& limiter, Request request, const Deadline& deadline,
+  static void begin(sluice::detail::ClaimedLimits limits,
+                    const std::optional<sluice::detail::Arrival>& arrival, const Deadline& deadline,
                     sluice::detail::Caller caller, Handler handler) {
     const auto allocator = boost::asio::get_associated_allocator(handler);
     const auto slot = boost::asio::get_associated_cancellation_slot(handler);
     const bool is_valid = caller.is_valid();
     const auto self = std::allocate_shared<AsyncWaiter>(
-        allocator, limiter, std::move(request), deadline, std::move(caller), std::move(handler));
+        allocator, std::move(limits), arrival, deadline, std::move(caller), std::move(handler));
     if (!is_valid) return self->finished(Errc::invalid_argument);
     if (slot.is_connected()) {
       auto mine = slot;
-      mine.assign([weak = std::weak_ptr(self)](boost::asio::cancellation_type type) {
+      mine.assign([weak = self->weak_from_this()](boost::asio::cancellation_type type) {
         const auto waiter = weak.lock();
         if (waiter && type != boost::asio::cancellation_type::none) waiter->cancel();
       });
@@ -89,11 +86,11 @@ class AsyncWaiter final : public sluice::detail::WaiterFor<L> {
     self->start();
   }
 
-  AsyncWaiter(const L& limiter, Request request, const Deadline& deadline,
+  AsyncWaiter(sluice::detail::ClaimedLimits limits,
+              const std::optional<sluice::detail::Arrival>& arrival, const Deadline& deadline,
               sluice::detail::Caller caller, Handler handler)
-      : Base(limiter, std::move(request), deadline, std::move(caller)),
-        clock_(limiter.store().clock()) {
-    work_.emplace(std::move(handler), clock_);
+      : Waiter(std::move(limits), deadline, std::move(caller), arrival) {
+    work_.emplace(std::move(handler), clock());
   }
 
  private:
@@ -183,7 +180,7 @@ class AsyncWaiter final : public sluice::detail::WaiterFor<L> {
 
   /// What was granted, for an event loop.
   Grant taken(std::error_code error) {
-    Grant granted = error ? Grant{} : this->take_grant();
+    Grant granted = error ? Grant{} : this->template take<Grant>();
     if constexpr (requires { granted.never_block(); }) granted.never_block();
     return granted;
   }
@@ -210,22 +207,36 @@ class AsyncWaiter final : public sluice::detail::WaiterFor<L> {
     this->cancel();
   }
 
-  Clock& clock_;
   std::mutex mutex_;  // guards what follows
   std::optional<Work> work_;
 };
 
-template <class L, class CompletionToken>
-[[nodiscard]] auto async_wait_for(const L& limiter, typename L::Waiting::Request request,
-                                  Deadline deadline, const AsyncWaitOptions& options,
+/// `limits` are waited for by each start of the operation.
+template <class Grant, class CompletionToken>
+[[nodiscard]] auto async_wait_for(sluice::detail::ClaimedLimits limits,
+                                  const std::optional<sluice::detail::Arrival>& arrival,
+                                  const Deadline& deadline, const AsyncWaitOptions& options,
                                   CompletionToken&& token) {
-  return boost::asio::async_initiate<CompletionToken, AcquireSignature<L>>(
-      [waited = KeptLimiter<const L>(limiter), deadline,
-       caller = sluice::detail::Caller::of(options)](auto handler, auto asked) {
-        AsyncWaiter<decltype(handler), L>::begin(waited.get(), std::move(asked), deadline, caller,
-                                                 std::move(handler));
+  return boost::asio::async_initiate<CompletionToken, void(boost::system::error_code, Grant)>(
+      [arrival, deadline, caller = sluice::detail::Caller::of(options)](auto handler,
+                                                                        const auto& claims) {
+        sluice::detail::ClaimedLimits fresh;
+        for (const auto& claim : *claims) fresh.push_back(claim->fresh());
+        AsyncWaiter<decltype(handler), Grant>::begin(std::move(fresh), arrival, deadline, caller,
+                                                     std::move(handler));
       },
-      token, std::move(request));
+      token, std::make_shared<const sluice::detail::ClaimedLimits>(std::move(limits)));
+}
+
+/// For one limiter.
+template <class L, class CompletionToken, class... Args>
+[[nodiscard]] auto async_wait_for_one(const L& limiter, const Deadline& deadline,
+                                      const AsyncWaitOptions& options, CompletionToken&& token,
+                                      const Args&... args) {
+  sluice::detail::ClaimedLimits limits;
+  limits.push_back(L::Verbs::claim(limiter, args...));
+  return async_wait_for<typename L::Grant>(std::move(limits), {}, deadline, options,
+                                           std::forward<CompletionToken>(token));
 }
 
 }  // namespace detail
@@ -240,8 +251,8 @@ template <class L, class CompletionToken>
 template <class CompletionToken = boost::asio::deferred_t>
 [[nodiscard]] auto async_acquire(std::span<const Claim> claims, const Deadline& deadline,
                                  const AsyncWaitOptions& options, CompletionToken&& token = {}) {
-  return detail::async_wait_for(sluice::detail::Claims(claims), {}, deadline, options,
-                                std::forward<CompletionToken>(token));
+  return detail::async_wait_for<Grants>(sluice::detail::limits_of(claims), {}, deadline, options,
+                                        std::forward<CompletionToken>(token));
 }
 template <detail::NoWaitOptions CompletionToken = boost::asio::deferred_t>
 [[nodiscard]] auto async_acquire(std::span<const Claim> claims, const Deadline& deadline,
@@ -280,23 +291,25 @@ auto async_acquire(const std::array<Claim, n>&&, Rest&&...) = delete;
 template <class L, detail::NoWaitOptions CompletionToken = boost::asio::deferred_t>
 [[nodiscard]] auto async_acquire(const L& limiter, const KeyArg& key, Cost cost,
                                  const Deadline& deadline, CompletionToken&& token = {}) {
-  return detail::async_wait_for(limiter, L::Waiting::request(limiter, key, cost), deadline,
-                                AsyncWaitOptions{}, std::forward<CompletionToken>(token));
+  return detail::async_wait_for_one(limiter, deadline, AsyncWaitOptions{},
+                                    std::forward<CompletionToken>(token),
+                                    static_cast<const Key&>(key), cost);
 }
 template <class L, class CompletionToken = boost::asio::deferred_t>
 [[nodiscard]] auto async_acquire(const L& limiter, const KeyArg& key, Cost cost,
                                  const Deadline& deadline, const AsyncWaitOptions& options,
                                  CompletionToken&& token = {}) {
-  return detail::async_wait_for(limiter, L::Waiting::request(limiter, key, cost), deadline, options,
-                                std::forward<CompletionToken>(token));
+  return detail::async_wait_for_one(limiter, deadline, options,
+                                    std::forward<CompletionToken>(token),
+                                    static_cast<const Key&>(key), cost);
 }
 
 /// Waits for a slot of a SlotLock that begins by the deadline; the grant is a SlotPermit.
 template <detail::HasSlots L, class CompletionToken = boost::asio::deferred_t>
 [[nodiscard]] auto async_acquire(const L& lock, const KeyArg& key, const Deadline& deadline,
                                  const AsyncWaitOptions& options, CompletionToken&& token = {}) {
-  return detail::async_wait_for(lock, L::Waiting::request(lock, key), deadline, options,
-                                std::forward<CompletionToken>(token));
+  return detail::async_wait_for_one(lock, deadline, options, std::forward<CompletionToken>(token),
+                                    static_cast<const Key&>(key), Cost(1));
 }
 template <detail::HasSlots L, detail::NoWaitOptions CompletionToken = boost::asio::deferred_t>
 [[nodiscard]] auto async_acquire(const L& lock, const KeyArg& key, const Deadline& deadline,
@@ -312,8 +325,8 @@ template <class L, class CompletionToken = boost::asio::deferred_t>
 [[nodiscard]] auto async_acquire(const L& gates, detail::ArgOf<detail::ItsScopes, L> scopes,
                                  const Deadline& deadline, const AsyncWaitOptions& options,
                                  CompletionToken&& token = {}) {
-  return detail::async_wait_for(gates, {scopes.begin(), scopes.end()}, deadline, options,
-                                std::forward<CompletionToken>(token));
+  return detail::async_wait_for<Decision>(L::Verbs::claims(gates, scopes), {}, deadline, options,
+                                          std::forward<CompletionToken>(token));
 }
 template <class L, detail::NoWaitOptions CompletionToken = boost::asio::deferred_t>
 [[nodiscard]] auto async_acquire(const L& gates, detail::ArgOf<detail::ItsScopes, L> scopes,
@@ -331,9 +344,8 @@ auto async_acquire(const Gates&, const std::array<Scope, n>&&, Rest&&...) = dele
 template <detail::HasNoKeys L, class CompletionToken = boost::asio::deferred_t>
 [[nodiscard]] auto async_acquire(const L& limiter, Cost permits, const Deadline& deadline,
                                  const AsyncWaitOptions& options, CompletionToken&& token = {}) {
-  using Waited = typename L::Waited;
-  return detail::async_wait_for(Waited(limiter), typename Waited::Waiting::Request(permits),
-                                deadline, options, std::forward<CompletionToken>(token));
+  return detail::async_wait_for_one(limiter, deadline, options,
+                                    std::forward<CompletionToken>(token), permits);
 }
 template <detail::HasNoKeys L, detail::NoWaitOptions CompletionToken = boost::asio::deferred_t>
 [[nodiscard]] auto async_acquire(const L& limiter, Cost permits, const Deadline& deadline,

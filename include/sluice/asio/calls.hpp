@@ -251,8 +251,9 @@ ResultOf<Grants, Function> run(sluice::Call call, Function function) {
   const bool throws = co_await boost::asio::this_coro::throw_if_cancelled();
   for (;;) {
     tries.begin();
-    auto grants = co_await async_wait_for(sluice::detail::Claims(call.claims()), tries.arrival(),
-                                          tries.deadline(), waits_of(tries.options()), token);
+    auto grants =
+        co_await async_wait_for<Grants>(sluice::detail::limits_of(call.claims()), tries.arrival(),
+                                        tries.deadline(), waits_of(tries.options()), token);
     tries.granted(grants);
     std::optional<RateLimited> refusal;
     try {
@@ -333,7 +334,7 @@ template <SafeInCoAwait Function>
 template <class L, SafeInCoAwait Function>
 [[nodiscard]] auto guarded(const L& limiter, const KeyArg& key, Cost cost, const Deadline& deadline,
                            Function&& function, const AsyncWaitOptions& options = {}) {
-  return detail::guard<typename L::Waiting::Grant>(
+  return detail::guard<typename L::Grant>(
       sluice::detail::guarded_claim(limiter, key, cost), deadline,
       std::decay_t<Function>(std::forward<Function>(function)), options);
 }

@@ -1,7 +1,9 @@
 // Claim: what one call takes of one limiter, for calls that stand under several limits.
 #pragma once
 
+#include <concepts>
 #include <memory>
+#include <span>
 #include <utility>
 
 #include "sluice/detail/claimed_limit.hpp"
@@ -30,15 +32,16 @@ class Claim {
   /// Of any limiter over keys that has acquire(), and of a SlotLock. Throws std::bad_alloc.
   template <class L>
   Claim(const L& limiter, const KeyArg& key, Cost cost = 1)
-      : limit_(
-            std::make_shared<detail::ClaimOf<L>>(detail::ClaimOf<L>::borrow(limiter), key, cost)) {}
+      : limit_(L::Verbs::claim(limiter, key, cost)) {}
   /// Of a limiter that has settle().
   template <class L>
   requires detail::Settled<L> Claim(const L& limiter, const KeyArg& key, Estimate estimate)
       : Claim(limiter, key, estimate.cost) {
     is_estimate_ = true;
   }
-  Claim(const Gates& gates, const Scope& scope);
+  /// Of a passage through a gate.
+  template <std::same_as<Gates> G>
+  Claim(const G& gates, const Scope& scope) : limit_(G::Verbs::claim(gates, scope)) {}
   template <class... Rest>
   Claim(const SharedSlidingWindow&, Rest&&...) = delete;  // its rate is in the store: use acquire()
 
@@ -50,5 +53,14 @@ class Claim {
   std::shared_ptr<const detail::ClaimedLimit> limit_;
   bool is_estimate_ = false;
 };
+
+namespace detail {
+
+/// Throws std::invalid_argument unless there are 1 to Plan::max_steps, all on one store.
+void require_one_store(std::span<const Claim> claims);
+/// The same claims, for a wait. Throws as require_one_store().
+[[nodiscard]] ClaimedLimits limits_of(std::span<const Claim> claims);
+
+}  // namespace detail
 
 }  // namespace sluice

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "sluice/detail/caller.hpp"
 #include "sluice/detail/claimed_limit.hpp"
 
 namespace sluice {
@@ -70,7 +71,7 @@ class [[nodiscard]] Grants {
     return limits_;
   }
   [[nodiscard]] const std::optional<detail::Arrival>& arrival() const noexcept { return arrival_; }
-  Grants(const Decision& decision, std::vector<std::unique_ptr<detail::ClaimedLimit>> limits,
+  Grants(const Decision& decision, detail::ClaimedLimits limits,
          const std::optional<detail::Arrival>& arrival) noexcept
       : decision_(decision), limits_(std::move(limits)), arrival_(arrival) {}
 
@@ -78,7 +79,7 @@ class [[nodiscard]] Grants {
   [[nodiscard]] void* grant(std::size_t claim, const char* tag);
 
   Decision decision_{};
-  std::vector<std::unique_ptr<detail::ClaimedLimit>> limits_;
+  detail::ClaimedLimits limits_;
   std::optional<detail::Arrival> arrival_;
 };
 

@@ -69,8 +69,8 @@ auto guard(const Claim& claim, const Deadline& deadline, Function& function,
 template <class L, class Function>
 auto guarded(const L& limiter, const KeyArg& key, Cost cost, const Deadline& deadline,
              Function&& function, const WaitOptions& options = {}) {
-  return detail::guard<typename L::Waiting::Grant>(detail::guarded_claim(limiter, key, cost),
-                                                   deadline, function, options);
+  return detail::guard<typename L::Grant>(detail::guarded_claim(limiter, key, cost), deadline,
+                                          function, options);
 }
 
 /// The same for a slot lock, whose slots have no cost.

@@ -7,15 +7,12 @@
 #include <mutex>
 #include <vector>
 
+#include "sluice/calls/grants.hpp"
 #include "sluice/detail/clock_thread.hpp"
 #include "sluice/extend/timer_callback.hpp"
 #include "sluice/stop_token.hpp"
 
-namespace sluice {
-
-class Grants;
-
-namespace detail {
+namespace sluice::detail {
 
 class HeldLease;
 
@@ -66,5 +63,4 @@ class CallWatch {
   ClockThread thread_;
 };
 
-}  // namespace detail
-}  // namespace sluice
+}  // namespace sluice::detail

@@ -3,6 +3,7 @@
 
 #include "sluice/detail/acquire.hpp"
 #include "sluice/detail/lease_manager.hpp"
+#include "sluice/limiters/waitable.hpp"
 
 namespace sluice {
 
@@ -21,6 +22,7 @@ namespace sluice {
 /// Borrows or owns its store: see StoreHandle.
 class ConcurrencyLimiter : public Waitable {
  public:
+  using Grant = Lease;                                            ///< what acquire() returns
   static constexpr const char* type_name = "ConcurrencyLimiter";  ///< in messages of exceptions
 
   /// `limit`: 1 to 2^52. One key has at most LeasesRule::max_holders leases at once, whatever their
@@ -148,7 +150,7 @@ class ConcurrencyLimiter : public Waitable {
 
   // For the library; see sluice/limiters/detail/concurrency_limiter.hpp.
   struct Verbs;
-  struct Waiting;
+  void borrow_store() noexcept { leases_.borrow_store(); }
 
  private:
   Decision decide_as(const char* verb, const Step& step) const {

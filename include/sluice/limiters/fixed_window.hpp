@@ -140,7 +140,6 @@ class FixedWindow : public KeyedLimiter<FixedWindow> {
   // For the library; see sluice/limiters/detail/fixed_window.hpp.
   class Asking;
   struct Verbs;
-  struct Waiting;
 
  private:
   FixedWindow(const StoreHandle& store, detail::TextArg name, detail::Given limit,

@@ -11,6 +11,7 @@
 
 #include "sluice/decide.hpp"
 #include "sluice/detail/acquire.hpp"
+#include "sluice/limiters/waitable.hpp"
 #include "sluice/rules/gate.hpp"
 #include "sluice/store_handle.hpp"
 
@@ -72,6 +73,7 @@ class Scope {
 /// gate has no state, and passing it writes nothing. Borrows or owns its store: see StoreHandle.
 class Gates : public Waitable {
  public:
+  using Grant = Decision;                            ///< what acquire() returns
   static constexpr const char* type_name = "Gates";  ///< in messages of exceptions
 
   /// `kinds` are the kinds of scope of this upstream. Throws std::invalid_argument if there is
@@ -163,7 +165,7 @@ class Gates : public Waitable {
 
   // For the library; see sluice/limiters/detail/gates.hpp.
   struct Verbs;
-  struct Waiting;
+  void borrow_store() noexcept { store_.borrow(); }
 
  private:
   /// The exception of a call with several scopes where the scope at fault is unknown.

@@ -6,6 +6,7 @@
 
 #include "sluice/decide.hpp"
 #include "sluice/detail/acquire.hpp"
+#include "sluice/limiters/waitable.hpp"
 #include "sluice/quota.hpp"
 #include "sluice/store_handle.hpp"
 
@@ -20,6 +21,8 @@ namespace sluice {
 template <class Limiter>
 class KeyedLimiter : public Waitable {
  public:
+  using Grant = Decision;  ///< what acquire() returns
+
   /// Spends `cost` of `key` if it is available; never waits. A refusal is a decision that is not
   /// allowed, and spends nothing. Throws std::system_error if the store could not decide, or if the
   /// cost can never be admitted (Errc::cost_exceeds_capacity) or is negative (Errc::invalid_cost).
@@ -80,17 +83,15 @@ class KeyedLimiter : public Waitable {
   /// priority out of range, Errc::would_deadlock on a thread or store that must not block, and as
   /// try_acquire().
   template <class L = Limiter>
-  [[nodiscard]] typename L::Waiting::Grant acquire(const KeyArg& key, Cost cost,
-                                                   const Deadline& deadline,
-                                                   const WaitOptions& options = {}) const {
-    return detail::block(static_cast<const L&>(self()), {key, cost}, deadline, options);
+  [[nodiscard]] typename L::Grant acquire(const KeyArg& key, Cost cost, const Deadline& deadline,
+                                          const WaitOptions& options = {}) const {
+    return detail::acquire_one<L>(self(), key, cost, deadline, options);
   }
   template <class L = Limiter>
-  [[nodiscard]] typename L::Waiting::Grant acquire(const KeyArg& key, Cost cost,
-                                                   const Deadline& deadline,
-                                                   const WaitOptions& options,
-                                                   std::error_code& error) const noexcept {
-    return detail::block(static_cast<const L&>(self()), {key, cost}, deadline, options, error);
+  [[nodiscard]] typename L::Grant acquire(const KeyArg& key, Cost cost, const Deadline& deadline,
+                                          const WaitOptions& options,
+                                          std::error_code& error) const noexcept {
+    return detail::acquire_one<L>(self(), key, cost, deadline, options, error);
   }
   /// The number of callers in this process that wait for the key.
   [[nodiscard]] std::size_t waiting(const KeyArg& key) const { return waiters_of(named(key)); }
@@ -98,14 +99,17 @@ class KeyedLimiter : public Waitable {
   [[nodiscard]] Store& store() const noexcept { return *store_; }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
 
-  // For the library; see sluice/limiters/detail/keyed_limiter.hpp.
-  struct Waiting;
+  // For the library: keeps the reference to a store that this limiter owned.
+  void borrow_store() noexcept { store_.borrow(); }
 
  protected:
   /// `unit` is the unit of the limiter's keys; see Key::unit(). Throws std::invalid_argument if
   /// `name` is empty or longer than 1 MiB.
   KeyedLimiter(const StoreHandle& store, detail::TextArg name, std::string unit)
-      : store_(store), name_(detail::valid_name(name)), unit_(std::move(unit)) {}
+      : Waitable(store.address()),
+        store_(store),
+        name_(detail::valid_name(name)),
+        unit_(std::move(unit)) {}
   KeyedLimiter(const KeyedLimiter&) = default;
   KeyedLimiter(KeyedLimiter&&) noexcept = default;
   KeyedLimiter& operator=(const KeyedLimiter&) = default;
@@ -133,5 +137,3 @@ class KeyedLimiter : public Waitable {
 };
 
 }  // namespace sluice
-
-#include "sluice/limiters/detail/keyed_limiter.hpp"

@@ -12,6 +12,7 @@
 
 #include "sluice/decide.hpp"
 #include "sluice/detail/acquire.hpp"
+#include "sluice/limiters/waitable.hpp"
 #include "sluice/quota.hpp"
 #include "sluice/reservation.hpp"
 #include "sluice/rules/shared_sliding_window.hpp"
@@ -101,6 +102,7 @@ enum class SpentPermits : std::uint8_t {
 /// for keep_alive. Borrows or owns its store: see StoreHandle.
 class SharedSlidingWindow : public Waitable {
  public:
+  using Grant = Decision;                                          ///< what acquire() returns
   static constexpr const char* type_name = "SharedSlidingWindow";  ///< in messages of exceptions
 
   /// The result of a change.
@@ -229,7 +231,6 @@ class SharedSlidingWindow : public Waitable {
 
   // For the library; see sluice/limiters/detail/shared_sliding_window.hpp.
   struct Verbs;
-  class Waited;
 
  private:
   friend class SharedSlidingWindowAwaitable;

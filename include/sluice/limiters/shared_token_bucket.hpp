@@ -32,6 +32,7 @@ namespace sluice {
 /// and one that fills an error_code; it is one store operation, O(1).
 class SharedTokenBucket : public KeyedLimiter<SharedTokenBucket> {
  public:
+  using Grant = Reservation;                                     ///< what acquire() returns
   static constexpr const char* type_name = "SharedTokenBucket";  ///< in messages of exceptions
 
   static constexpr Span default_keep_alive = std::chrono::hours{24 * 30};
@@ -184,7 +185,6 @@ class SharedTokenBucket : public KeyedLimiter<SharedTokenBucket> {
 
   // For the library; see sluice/limiters/detail/shared_token_bucket.hpp.
   struct Verbs;
-  struct Waiting;
 
  private:
   [[nodiscard]] Step adjust_step(const Key& key, SharedTokenBucketReserve::Change change,

@@ -49,6 +49,7 @@ struct [[nodiscard]] WindowReservation : WindowsDecision {
 /// limiter outlives every step that it has made.
 class SlidingWindow : public KeyedLimiter<SlidingWindow> {
  public:
+  using Grant = WindowReservation;                           ///< what acquire() returns
   static constexpr const char* type_name = "SlidingWindow";  ///< in messages of exceptions
 
   /// Throws std::invalid_argument if `name` is empty or longer than 1 MiB, if there are no windows
@@ -181,7 +182,6 @@ class SlidingWindow : public KeyedLimiter<SlidingWindow> {
 
   // For the library; see sluice/limiters/detail/sliding_window.hpp.
   struct Verbs;
-  struct Waiting;
 
  private:
   friend class SharedSlidingWindow;

@@ -133,7 +133,6 @@ class SlidingWindowCounter : public KeyedLimiter<SlidingWindowCounter> {
 
   // For the library; see sluice/limiters/detail/sliding_window_counter.hpp.
   struct Verbs;
-  struct Waiting;
 
  private:
   /// The amount, or 0 if `taken` charged nothing: it was refused or decided without the store.

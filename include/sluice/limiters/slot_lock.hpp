@@ -7,6 +7,7 @@
 
 #include "sluice/decide.hpp"
 #include "sluice/detail/acquire.hpp"
+#include "sluice/limiters/waitable.hpp"
 #include "sluice/rules/slot_lock.hpp"
 #include "sluice/store_handle.hpp"
 
@@ -60,6 +61,7 @@ struct SlotLockOptions {
 /// StoreHandle.
 class SlotLock : public Waitable {
  public:
+  using Grant = SlotPermit;                             ///< what acquire() returns
   static constexpr const char* type_name = "SlotLock";  ///< in messages of exceptions
 
   static constexpr Span max_interval{SlotLockRule::max_interval};  ///< 365 days
@@ -170,7 +172,7 @@ class SlotLock : public Waitable {
 
   // For the library; see sluice/limiters/detail/slot_lock.hpp.
   struct Verbs;
-  struct Waiting;
+  void borrow_store() noexcept { store_.borrow(); }
 
  private:
   SlotPermit granted(const char* verb, const Key& key, Span max_wait) const;

@@ -62,6 +62,7 @@ struct BucketOptions {
 /// Borrows or owns its store: see StoreHandle.
 class TokenBucket : public KeyedLimiter<TokenBucket> {
  public:
+  using Grant = Reservation;                               ///< what acquire() returns
   static constexpr const char* type_name = "TokenBucket";  ///< in messages of exceptions
 
   /// Throws std::invalid_argument if `name` is empty or longer than 1 MiB, or if an option is out
@@ -185,7 +186,6 @@ class TokenBucket : public KeyedLimiter<TokenBucket> {
 
   // For the library; see sluice/limiters/detail/token_bucket.hpp.
   struct Verbs;
-  struct Waiting;
 
  private:
   [[nodiscard]] Step simple(const Operation& operation, const Key& key, Cost cost) const noexcept {

@@ -11,6 +11,7 @@
 namespace sluice {
 
 class Key;
+class Store;
 
 namespace detail {
 
@@ -33,7 +34,7 @@ class Waitable {
   void cancel_waits() const noexcept;
 
  protected:
-  Waitable();
+  explicit Waitable(const Store& store);
   Waitable(const Waitable&) noexcept = default;
   Waitable(Waitable&&) noexcept = default;
   Waitable& operator=(const Waitable&) noexcept = default;

@@ -50,10 +50,10 @@ class KeptLimiter {
   L* limiter_;
 };
 template <class L>
-requires std::is_copy_constructible_v<L> && requires(L& copy) { L::Waiting::borrow_store(copy); }
+requires std::is_copy_constructible_v<L> && requires(L& copy) { copy.borrow_store(); }
 class KeptLimiter<const L> {
  public:
-  explicit KeptLimiter(const L& limiter) : limiter_(limiter) { L::Waiting::borrow_store(limiter_); }
+  explicit KeptLimiter(const L& limiter) : limiter_(limiter) { limiter_.borrow_store(); }
   [[nodiscard]] const L& get() const noexcept { return limiter_; }
 
  private:

@@ -1,4 +1,4 @@
-// How the calls of a FixedWindow are made, and how acquire() waits.
+// How the calls of a FixedWindow are made.
 #pragma once
 
 #include "sluice/detail/verb.hpp"
@@ -42,6 +42,10 @@ class FixedWindow::Asking {
 
 /// Verbs of the calls that are more than a step; see sluice/detail/verb.hpp.
 struct FixedWindow::Verbs {
+  struct Claimed;
+  static std::unique_ptr<detail::ClaimedLimit> claim(const FixedWindow& window, const Key& key,
+                                                     Cost cost);
+
   struct AsUnits {
     Word operator()(const Outcome& outcome, std::error_code& /*error*/) const noexcept {
       return outcome.decision.allowed ? detail::word_of(outcome, 0) : 0;
@@ -87,15 +91,6 @@ struct FixedWindow::Verbs {
   }
   static detail::StepVerb<Learn> synchronize(const FixedWindow& window, const Key& key) {
     return {window.store(), window.clock_step(key), {&window}};
-  }
-};
-
-/// How acquire() waits; see detail::WaiterFor.
-struct FixedWindow::Waiting : KeyedLimiter<FixedWindow>::Waiting {
-  static void refund(const FixedWindow& window, const Request& request, const Grant& grant,
-                     Completion done) noexcept {
-    const Cost units = charged(request.cost, grant);
-    window.store().execute(window.refund_step(request.key(), units, grant.at), std::move(done));
   }
 };
 

@@ -1,4 +1,4 @@
-// How the calls of Gates are made, and how acquire() waits.
+// How the calls of Gates are made.
 #pragma once
 
 #include "sluice/detail/verb.hpp"
@@ -8,6 +8,10 @@ namespace sluice {
 
 /// Verbs of the calls; see sluice/detail/verb.hpp.
 struct Gates::Verbs {
+  struct Claimed;
+  static std::unique_ptr<detail::ClaimedLimit> claim(const Gates& gates, const Scope& scope);
+  static detail::ClaimedLimits claims(const Gates& gates, std::span<const Scope> scopes);
+
   /// Asks one step for each scope.
   class Ask {
    public:
@@ -46,31 +50,6 @@ struct Gates::Verbs {
   }
   static Ask peek(const Gates& gates, std::span<const Scope> scopes) {
     return {gates, scopes, &Gates::peek_step};
-  }
-};
-
-/// How acquire() waits; see detail::WaiterFor.
-struct Gates::Waiting {
-  using Grant = Decision;
-  using Request = std::vector<Scope>;
-  static constexpr bool freed_early = false;
-  static Key key(const Gates& gates, const Request& scopes) noexcept {
-    return scopes.empty() ? Key{gates.name(), gates.name()} : scopes.front().key();
-  }
-  static const std::shared_ptr<detail::WaitQueues>& queues(const Gates& gates) noexcept {
-    return gates.queues();
-  }
-  static void borrow_store(Gates& gates) noexcept { gates.store_.borrow(); }
-  static void ask(const Gates& gates, const Request& scopes, Completion done) noexcept;
-  static std::system_error failed(const detail::CallName& call, const std::error_code& error,
-                                  const Gates& gates, const Request& scopes) {
-    return gates.failed(call.verb, error, scopes);
-  }
-  static Grant grant(const Gates&, const Request&, const Outcome& outcome, Time) noexcept {
-    return outcome.decision;
-  }
-  static void refund(const Gates&, const Request&, Grant&, Completion done) noexcept {
-    done(Outcome{});  // a passage cannot be undone; the next call of the ramp passes later
   }
 };
 

@@ -98,6 +98,10 @@ class SharedSlidingWindow::Changing {
 
 /// Verbs of the calls; see sluice/detail/verb.hpp. The limiter must live until they are over.
 struct SharedSlidingWindow::Verbs {
+  class Claimed;
+  static std::unique_ptr<detail::ClaimedLimit> claim(const SharedSlidingWindow& limiter,
+                                                     Cost permits);
+
   struct AsAnswer {
     Decision operator()(const Answered& answered, std::error_code& /*error*/) const noexcept {
       return answered.decision;
@@ -203,51 +207,6 @@ struct SharedSlidingWindow::Verbs {
   static Decide ask(const SharedSlidingWindow& limiter, const Question& question) {
     return {Asking(limiter, question), {}};
   }
-};
-
-/// The limiter as waiters refer to it; see detail::WaiterFor.
-class SharedSlidingWindow::Waited {
- public:
-  static constexpr const char* type_name = SharedSlidingWindow::type_name;
-  struct Waiting {
-    using Grant = Decision;
-    struct Request {
-      explicit Request(Cost cost)
-          : permits(cost), used(std::make_shared<std::shared_ptr<const Known>>()) {}
-      Cost permits;
-      std::shared_ptr<std::shared_ptr<const Known>> used;  // the configuration of the decision
-    };
-    static constexpr bool freed_early = false;
-    static Key key(const Waited& waited, const Request&) noexcept { return waited.limiter_->key(); }
-    static const std::shared_ptr<detail::WaitQueues>& queues(const Waited& waited) noexcept {
-      return waited.limiter_->queues();
-    }
-    static void borrow_store(Waited&) noexcept {}  // it refers to the limiter
-    static std::system_error failed(const detail::CallName& call, const std::error_code& error,
-                                    const Waited& waited, const Request& request) {
-      return waited.limiter_->failed(call.verb, error, {request.permits});
-    }
-    static void ask(const Waited& waited, const Request& request, Completion done) noexcept {
-      if (waited.life_.is_over()) return done.fail(Errc::shut_down);
-      waited.limiter_->acquire_then(request.permits, *request.used, std::move(done));
-    }
-    static Grant grant(const Waited&, const Request&, const Outcome& outcome, Time) noexcept {
-      return outcome.decision;
-    }
-    static void refund(const Waited& waited, const Request& request, Grant& grant,
-                       Completion done) noexcept {
-      if (waited.life_.is_over()) return done.fail(Errc::shut_down);
-      waited.limiter_->refund_then(**request.used, request.permits, grant, std::move(done));
-    }
-  };
-
-  explicit Waited(const SharedSlidingWindow& limiter) noexcept
-      : limiter_(&limiter), life_(limiter.life_.view()) {}
-  [[nodiscard]] Store& store() const noexcept { return *limiter_->store_; }
-
- private:
-  const SharedSlidingWindow* limiter_;
-  detail::Life::View life_;  // waits end with Errc::shut_down when the limiter is destroyed
 };
 
 /// An awaitable try_acquire(), to be awaited in the expression that makes it; see DecideAwaitable.

@@ -1,4 +1,4 @@
-// How the calls of a SharedTokenBucket are made, and how acquire() waits.
+// How the calls of a SharedTokenBucket are made.
 #pragma once
 
 #include "sluice/detail/reservation_verb.hpp"
@@ -8,6 +8,10 @@ namespace sluice {
 
 /// Verbs of the calls; see sluice/detail/verb.hpp.
 struct SharedTokenBucket::Verbs : detail::ReservationVerbs<SharedTokenBucket> {
+  struct Claimed;
+  static std::unique_ptr<detail::ClaimedLimit> claim(const SharedTokenBucket& bucket,
+                                                     const Key& key, Cost cost);
+
   /// The decision, with the quota's burst from the second output word.
   struct WithLimit {
     Decision operator()(const Outcome& outcome, std::error_code& /*error*/) const noexcept {
@@ -66,23 +70,6 @@ struct SharedTokenBucket::Verbs : detail::ReservationVerbs<SharedTokenBucket> {
   }
   static detail::StepVerb<AsSetting> config(const SharedTokenBucket& bucket, const Key& key) {
     return {bucket.store(), bucket.peek_step(key, 0), {}};
-  }
-};
-
-/// How acquire() waits; see detail::WaiterFor.
-struct SharedTokenBucket::Waiting : KeyedLimiter<SharedTokenBucket>::Waiting {
-  using Grant = Reservation;
-  static Step step(const SharedTokenBucket& bucket, const Request& request) noexcept {
-    return bucket.reserve_step(request.key(), request.cost, Span{0});
-  }
-  static Grant grant(const SharedTokenBucket&, const Request&, const Outcome& outcome,
-                     Time) noexcept {
-    return reservation(outcome.decision, outcome.output);
-  }
-  static void refund(const SharedTokenBucket& bucket, const Request& request, Grant& grant,
-                     Completion done) noexcept {
-    bucket.store().execute(bucket.refund_step(request.key(), grant, grant.granted),
-                           std::move(done));
   }
 };
 

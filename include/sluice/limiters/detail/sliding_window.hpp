@@ -1,4 +1,4 @@
-// How the calls of a SlidingWindow are made, and how acquire() waits.
+// How the calls of a SlidingWindow are made.
 #pragma once
 
 #include "sluice/detail/verb.hpp"
@@ -8,6 +8,10 @@ namespace sluice {
 
 /// Verbs of the calls whose result is no Decision; see sluice/detail/verb.hpp.
 struct SlidingWindow::Verbs {
+  struct Claimed;
+  static std::unique_ptr<detail::ClaimedLimit> claim(const SlidingWindow& windows, const Key& key,
+                                                     Cost cost);
+
   struct WithWindows {
     WindowsDecision operator()(const Outcome& outcome, std::error_code& /*error*/) const noexcept {
       return with_windows(outcome.decision, outcome.output);
@@ -61,22 +65,6 @@ struct SlidingWindow::Verbs {
   }
   static Windows reward(const SlidingWindow& windows, const Key& key, Cost amount) {
     return {windows.store(), windows.reward_step(key, amount), {}};
-  }
-};
-
-/// How acquire() waits; see detail::WaiterFor.
-struct SlidingWindow::Waiting : KeyedLimiter<SlidingWindow>::Waiting {
-  using Grant = WindowReservation;
-  static Span time_for(const SlidingWindow& windows, const Request& request, Word first,
-                       Word further) noexcept;
-  static Grant grant(const SlidingWindow&, const Request& request, const Outcome& outcome,
-                     Time) noexcept {
-    return reservation(outcome.decision, outcome.output, request.cost);
-  }
-  static void refund(const SlidingWindow& windows, const Request& request, Grant& grant,
-                     Completion done) noexcept {
-    windows.store().execute(windows.refund_step(request.key(), grant, grant.granted),
-                            std::move(done));
   }
 };
 

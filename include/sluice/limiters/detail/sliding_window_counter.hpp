@@ -1,4 +1,4 @@
-// How the calls of a SlidingWindowCounter are made, and how acquire() waits.
+// How the calls of a SlidingWindowCounter are made.
 #pragma once
 
 #include "sluice/detail/verb.hpp"
@@ -8,6 +8,10 @@ namespace sluice {
 
 /// Verbs of the calls whose result is no Decision; see sluice/detail/verb.hpp.
 struct SlidingWindowCounter::Verbs {
+  struct Claimed;
+  static std::unique_ptr<detail::ClaimedLimit> claim(const SlidingWindowCounter& counter,
+                                                     const Key& key, Cost cost);
+
   struct AsUnits {
     Word operator()(const Outcome& outcome, std::error_code& /*error*/) const noexcept {
       return detail::word_of(outcome, 0);
@@ -30,15 +34,6 @@ struct SlidingWindowCounter::Verbs {
     const AsSettlement make{cost.actual.value() <= cost.estimated.value()};
     if (detail::nothing_to_settle(taken, cost)) return {counter.store(), {}, make};
     return {counter.store(), counter.settle_step(key, taken, cost), make};
-  }
-};
-
-/// How acquire() waits; see detail::WaiterFor.
-struct SlidingWindowCounter::Waiting : KeyedLimiter<SlidingWindowCounter>::Waiting {
-  static void refund(const SlidingWindowCounter& counter, const Request& request,
-                     const Grant& grant, Completion done) noexcept {
-    counter.store().execute(counter.refund_step(request.key(), grant, request.cost),
-                            std::move(done));
   }
 };
 

@@ -1,0 +1,28 @@
+// How one waits for a fixed window. Apart from its other calls: who never waits links no waiting.
+#include "sluice/limiters/fixed_window.hpp"
+
+#include "src/waiting/claim_of.hpp"
+
+namespace sluice {
+
+struct FixedWindow::Verbs::Claimed final : detail::ClaimOf<FixedWindow, Claimed> {
+  using ClaimOf::ClaimOf;
+
+  Key key() const noexcept override { return limiter().named(own_key()); }
+  const std::shared_ptr<detail::WaitQueues>& queues() const noexcept override {
+    return limiter().queues();
+  }
+  Step step() const noexcept override { return limiter().acquire_step(own_key(), cost()); }
+  Grant grant_of(const Outcome& outcome, Time) const noexcept { return outcome.decision; }
+  void refund_grant(const Grant& grant, Completion done) noexcept {
+    store().execute(limiter().refund_step(own_key(), FixedWindow::charged(cost(), grant), grant.at),
+                    std::move(done));
+  }
+};
+
+std::unique_ptr<detail::ClaimedLimit> FixedWindow::Verbs::claim(const FixedWindow& window,
+                                                                const Key& key, Cost cost) {
+  return std::make_unique<Claimed>(window, key, cost);
+}
+
+}  // namespace sluice

@@ -1,0 +1,28 @@
+// How one waits for a sliding window counter. Apart from its other calls: who never waits links no
+// waiting.
+#include "sluice/limiters/sliding_window_counter.hpp"
+
+#include "src/waiting/claim_of.hpp"
+
+namespace sluice {
+
+struct SlidingWindowCounter::Verbs::Claimed final : detail::ClaimOf<SlidingWindowCounter, Claimed> {
+  using ClaimOf::ClaimOf;
+
+  Key key() const noexcept override { return limiter().named(own_key()); }
+  const std::shared_ptr<detail::WaitQueues>& queues() const noexcept override {
+    return limiter().queues();
+  }
+  Step step() const noexcept override { return limiter().acquire_step(own_key(), cost()); }
+  Grant grant_of(const Outcome& outcome, Time) const noexcept { return outcome.decision; }
+  void refund_grant(const Grant& grant, Completion done) noexcept {
+    store().execute(limiter().refund_step(own_key(), grant, cost()), std::move(done));
+  }
+};
+
+std::unique_ptr<detail::ClaimedLimit> SlidingWindowCounter::Verbs::claim(
+    const SlidingWindowCounter& counter, const Key& key, Cost cost) {
+  return std::make_unique<Claimed>(counter, key, cost);
+}
+
+}  // namespace sluice

@@ -1,0 +1,145 @@
+// Waiting by blocking the thread.
+#include "sluice/detail/acquire.hpp"
+
+#include <atomic>
+#include <string>
+
+#include "sluice/detail/uncancelled.hpp"
+#include "sluice/detail/waiter.hpp"
+#include "sluice/extend/manual_reset_event.hpp"
+
+namespace sluice::detail {
+namespace {
+
+class BlockedWaiter final : public Waiter {
+ public:
+  using Waiter::take;
+  using Waiter::take_claim;
+  using Waiter::Waiter;
+
+  /// Blocks until the wait has ended.
+  std::error_code wait(const StopToken& stop) {
+    const Uncancelled uncancelled;
+    start();
+    const auto cancel = [this] { this->cancel(); };
+    const StopCallback<decltype(cancel)> cancels(stop, cancel);
+    for (;;) {
+      event_.reset();
+      if (over_.load(std::memory_order_acquire)) break;  // pairs with finished()
+      if (!wait_for_event()) on_time();
+    }
+    if (never_ && error_ == Errc::cancelled) {
+      error_ = Errc::would_deadlock;
+      reason_ = never_;
+    }
+    if (error_) note_reason(error_, std::move(reason_), refusal());
+    return error_;
+  }
+
+ private:
+  /// False once the clock shows timer(). A request that is under way is not waited for by the
+  /// clock.
+  bool wait_for_event() {
+    const bool under_way = is_under_way();
+    const Time until = timer();
+    if (!under_way) return wait_or_give_up(until);
+    if (until != Time::max()) return clock().Clock::wait_until(until, event_);
+    event_.wait();
+    return true;
+  }
+  /// A wait that cannot end is cancelled: it then fails with Errc::would_deadlock.
+  bool wait_or_give_up(Time until) {
+    std::string why;
+    const WaitEnd end = clock().wait_or_tell(until, event_, why);
+    if (end != WaitEnd::never) return end == WaitEnd::woken;
+    never_ = std::make_shared<const std::string>(std::move(why));
+    cancel();
+    return true;
+  }
+  void timer_changed() noexcept override { event_.wake(); }
+  void finished(std::error_code error) noexcept override {
+    error_ = error;
+    reason_ = reason_for(error);
+    over_.store(true, std::memory_order_release);
+    event_.wake();
+  }
+
+  ManualResetEvent event_;
+  std::error_code error_;
+  std::shared_ptr<const std::string> reason_;
+  std::atomic<bool> over_{false};
+  std::shared_ptr<const std::string> never_;  // why the wait cannot end
+};
+
+/// The error of a call that must not wait, or none.
+std::error_code error_before_wait(const ClaimedLimits& limits,
+                                  const WaitOptions& options) noexcept {
+  if (!limits.front()->store().may_block()) return Errc::would_deadlock;
+  return options.is_valid() ? std::error_code{} : Errc::invalid_argument;
+}
+
+/// After the wait.
+std::shared_ptr<BlockedWaiter> waited(const CallName& call, ClaimedLimits limits,
+                                      const Deadline& deadline, const WaitOptions& options,
+                                      const std::optional<Arrival>& arrival) {
+  std::error_code error = error_before_wait(limits, options);
+  if (error == Errc::invalid_argument) {
+    throw std::system_error(error, call.text() + ": " + options.what_is_wrong());
+  }
+  if (error) throw std::system_error(error, call.text());
+  auto waiter =
+      std::make_shared<BlockedWaiter>(std::move(limits), deadline, Caller::of(options), arrival);
+  error = waiter->wait(options.stop);
+  if (error) throw waiter->failed(call, error);
+  return waiter;
+}
+
+/// Null after an error.
+std::shared_ptr<BlockedWaiter> waited(ClaimedLimits limits, const Deadline& deadline,
+                                      const WaitOptions& options, std::error_code& error) noexcept
+    try {
+  error = error_before_wait(limits, options);
+  if (error) return nullptr;
+  auto waiter = std::make_shared<BlockedWaiter>(std::move(limits), deadline, Caller::of(options));
+  error = waiter->wait(options.stop);
+  return error ? nullptr : waiter;
+} catch (const std::bad_alloc&) {
+  error = std::make_error_code(std::errc::not_enough_memory);
+  return nullptr;
+}
+
+ClaimedLimits only(std::unique_ptr<ClaimedLimit> limit) {
+  ClaimedLimits limits;
+  limits.push_back(std::move(limit));
+  return limits;
+}
+
+}  // namespace
+
+Grants block(const CallName& call, ClaimedLimits limits, const Deadline& deadline,
+             const WaitOptions& options, const std::optional<Arrival>& arrival) {
+  return waited(call, std::move(limits), deadline, options, arrival)->take<Grants>();
+}
+
+Grants block(ClaimedLimits limits, const Deadline& deadline, const WaitOptions& options,
+             std::error_code& error) noexcept {
+  const auto waiter = waited(std::move(limits), deadline, options, error);
+  return waiter ? waiter->take<Grants>() : Grants{};
+}
+
+std::unique_ptr<ClaimedLimit> block(const CallName& call, std::unique_ptr<ClaimedLimit> limit,
+                                    const Deadline& deadline, const WaitOptions& options) {
+  return waited(call, only(std::move(limit)), deadline, options, {})->take_claim();
+}
+
+std::unique_ptr<ClaimedLimit> block(std::unique_ptr<ClaimedLimit> limit, const Deadline& deadline,
+                                    const WaitOptions& options, std::error_code& error) noexcept
+    try {
+  const auto waiter = waited(only(std::move(limit)), deadline, options, error);
+  return waiter ? waiter->take_claim() : nullptr;
+} catch (const std::bad_alloc&) {
+  error = std::make_error_code(std::errc::not_enough_memory);
+  return nullptr;
+}
+
+}  // namespace sluice::detail
