@@ -101,7 +101,7 @@ Waiter* WaitQueue::first_in_turn() noexcept {
   for (;;) {
     Waiter* const first = this->first();
     if (first == nullptr || first->home().queue == this) return first;
-    Waiter::Place& kept = first->places_[*first->claimed_of(*this)];
+    Waiter::Place& kept = first->places_[*first->place_in(*this)];
     if (first->is_at_its_turn() && first->clock_.now() <= kept.keeps_until) return first;
     erase(*first, kept);
   }
@@ -224,12 +224,12 @@ std::shared_ptr<Waiter> WaitQueues::move_one_behind(WaitQueue& queue,
   if (first == nullptr || first->home().queue == &queue || !place) return nullptr;
   Waiter& next = *queue.waiters.find(place->number)->second;
   WaitQueue& other = *first->home().queue;
-  const auto claimed = next.claimed_of(other);
-  if (next.stage_ != Waiter::Stage::queued || !claimed) return nullptr;
+  const auto place_there = next.place_in(other);
+  if (next.stage_ != Waiter::Stage::queued || !place_there) return nullptr;
   if (next.moves_ >= Waiter::most_moves) return nullptr;
-  if (!other.is_waited_for_before(next, next.places_[*claimed])) return nullptr;
+  if (!other.is_waited_for_before(next, next.places_[*place_there])) return nullptr;
   std::shared_ptr<Waiter> moved = next.shared_from_this();
-  actions = moved->move_to(*claimed, next.clock_.now(), Time{}, Span::max());
+  actions = moved->move_to(*place_there, next.clock_.now(), Time{}, Span::max());
   return moved;
 }
 

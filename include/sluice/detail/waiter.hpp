@@ -130,7 +130,7 @@ class Waiter : public std::enable_shared_from_this<Waiter> {
   /// The next request of the first waiter of a queue.
   enum class Next : std::uint8_t { ask, enter, nothing };
 
-  // waiter.cpp
+  // waiter.cpp, waiter_places.cpp, waiter_requests.cpp
   void send() noexcept;
   void ask(const Step* turn, Completion done) noexcept;
   static void answered(void* self, const Outcome& outcome) noexcept;
@@ -187,7 +187,7 @@ class Waiter : public std::enable_shared_from_this<Waiter> {
   [[nodiscard]] PendingActions leave_home() noexcept;
   // Between queues.
   [[nodiscard]] std::size_t place_at(std::size_t limit) const noexcept;
-  [[nodiscard]] std::optional<std::size_t> claimed_of(const WaitQueue& queue) const noexcept;
+  [[nodiscard]] std::optional<std::size_t> place_in(const WaitQueue& queue) const noexcept;
   [[nodiscard]] std::optional<std::size_t> sleeper_ahead() noexcept;
   [[nodiscard]] std::optional<PendingActions> move_before_asking() noexcept;
   [[nodiscard]] bool keeps_turn(std::size_t index, std::size_t next, Span hint) const noexcept;
