@@ -46,10 +46,10 @@ BENCHMARK(shared_token_bucket_allow);
 
 void shared_sliding_window_allow(benchmark::State& state) {
   const auto store = make_memory_store({.max_keys = few_keys});
-  const SharedSlidingWindow limiter(*store, "key", "rate");
-  limiter.configure(RateType::overall, 65'536, 1ms, SpentPermits::forgotten);
+  const SharedSlidingWindow limiter(*store, "rate");
+  limiter.configure("key", RateType::overall, 65'536, 1ms, SpentPermits::forgotten);
   std::error_code error;
-  run(state, true, [&] { return limiter.try_acquire(1, error).allowed; });
+  run(state, true, [&] { return limiter.try_acquire("key", 1, error).allowed; });
 }
 BENCHMARK(shared_sliding_window_allow);
 

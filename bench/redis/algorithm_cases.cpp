@@ -29,9 +29,9 @@ void add_shared_cases(Rig& rig, Cases& cases) {
   cases.add_plan("shared bucket allow", {bucket.acquire_step("plenty")}, Verdict::allowed);
   cases.add_plan("shared bucket refuse", {bucket.acquire_step("spent")}, Verdict::refused);
 
-  const SharedSlidingWindow brief(rig.store(), "brief", "rate");
-  brief.configure(RateType::overall, 300, Span{900}, SpentPermits::forgotten);
-  const SharedSlidingWindowSteps take = brief.acquire_steps();
+  const SharedSlidingWindow brief(rig.store(), "rate");
+  brief.configure("brief", RateType::overall, 300, Span{900}, SpentPermits::forgotten);
+  const SharedSlidingWindowSteps take = brief.acquire_steps("brief");
   cases.add_plan("shared sliding window allow", {take.begin(), take.end()}, Verdict::allowed);
   rig.ledger().set_bytes("shared bucket", rig.memory_usage("{plenty}:shared"));
 }

@@ -105,7 +105,7 @@ void slot_lock(std::ostream& out) {
     if (!world.happens(rate, 0.1)) continue;
     const SlotPermit permit = lock.reserve("token", seconds{8});
     if (permit) {
-      permits.add({at, at + static_cast<double>(permit.decision.retry_after.count()) / 1e6});
+      permits.add({at, at + static_cast<double>(permit.retry_after.count()) / 1e6});
     } else {
       refused.add({at, at});
     }

@@ -57,9 +57,8 @@ void sliding_window(std::ostream& out) {
     if (world.happens(rate, 0.1)) {
       if (!limit.try_acquire("shop")) refused.add({at});
     }
-    const WindowsDecision now = limit.peek("shop", 0);
-    used.add({at, 20 - static_cast<double>(now.windows()[0]),
-              50 - static_cast<double>(now.windows()[1])});
+    const std::vector<Word> left = limit.remaining("shop");
+    used.add({at, 20 - static_cast<double>(left[0]), 50 - static_cast<double>(left[1])});
   }
   used.print(out, "seconds, used of 20 in 5 s, used of 50 in 20 s");
   refused.print(out, "refused: seconds");
@@ -112,9 +111,9 @@ void fixed_window(std::ostream& out) {
 void shared_sliding_window(std::ostream& out) {
   World world;
   // Two clients, each with a limiter of its own; the rate is in the store.
-  const SharedSlidingWindow first(*world.store, "partner", "calls");
-  const SharedSlidingWindow second(*world.store, "partner", "calls");
-  first.configure(RateType::overall, 30, seconds{10}, SpentPermits::forgotten);
+  const SharedSlidingWindow first(*world.store, "calls");
+  const SharedSlidingWindow second(*world.store, "calls");
+  first.configure("partner", RateType::overall, 30, seconds{10}, SpentPermits::forgotten);
   double rate = 30;
   std::vector<double> grants;
   Block used;
@@ -124,11 +123,11 @@ void shared_sliding_window(std::ostream& out) {
     world.advance_to(at);
     if (tick == 200 || tick == 400) {
       rate = tick == 200 ? 50 : 15;
-      first.configure(RateType::overall, static_cast<Word>(rate), seconds{10});
+      first.configure("partner", RateType::overall, static_cast<Word>(rate), seconds{10});
     }
     if (world.happens(6, 0.1)) {
       const SharedSlidingWindow& client = world.rng.below(2) == 0 ? first : second;
-      if (client.try_acquire()) {
+      if (client.try_acquire("partner")) {
         grants.push_back(at);
       } else {
         refused.add({at});

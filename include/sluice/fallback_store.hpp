@@ -90,8 +90,7 @@ struct FallbackStats {
 /// token bucket, fail with the primary's error.
 ///
 /// Grants without the primary have nothing to refund there: refund(), cancel() and settle()
-/// recognise them and return nothing; while the primary is away, refund() and cancel() end in the
-/// error above all the same. A lease granted without the primary has fence 0, which a
+/// recognise them and return nothing. A lease granted without the primary has fence 0, which a
 /// resource that checks fences rejects; under open() no store holds it, so that renewing it later
 /// reports it as lost.
 ///

@@ -15,7 +15,7 @@ namespace sluice {
 ///
 ///     const OwnedOutcome outcome = co_await asio::async_execute(store, steps);
 ///     if (outcome) {
-///       Reservation tokens(outcome.steps()[0], outcome.output_of(0));
+///       Reservation tokens = bucket.reservation(outcome.steps()[0], outcome.output_of(0));
 ///       Lease place = jobs.adopt(key, id, 1, outcome.steps()[1], outcome.output_of(1), asked_at);
 ///     }
 ///

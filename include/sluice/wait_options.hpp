@@ -101,9 +101,9 @@ struct WaitQueueOptions {
   /// The percentage of what is granted that is kept for waiters below a priority, whatever waits
   /// above them: so nobody starves. 0 to 50.
   int lower_share = 10;
-  /// The first waiter for a lease asks again after this at the latest, because another process may
-  /// have released one without a notification; and a process that is behind others renews its
-  /// ticket, which tells whether it is the first now. 1 ms to a day.
+  /// On a store that processes share, the first waiter asks again after this at the latest, because
+  /// another process may have given something back without a notification; and a process that is
+  /// behind others renews its ticket, which tells whether it is the first now. 1 ms to a day.
   Span recheck = std::chrono::seconds{1};
 };
 

@@ -49,9 +49,9 @@ planted_bug(last_first       src/waiting/waiter.cpp             "first come, fir
   [[arrivals.fetch_sub(1, std::memory_order_relaxed)]])
 
 planted_bug(forgotten        src/waiting/waiter_requests.cpp    "every wait ends once, in time"
-  [[      actions = waiter.take_answer(error, decision);]]
+  [[      actions = take_answer(error, decision);]]
   [[      if (error == Errc::unknown) return;
-      actions = waiter.take_answer(error, decision);]])
+      actions = take_answer(error, decision);]])
 
 planted_bug(larger_share     src/stores/fallback_rules.cpp      "grants without the store"
   [[  step.binding = nullptr;]]

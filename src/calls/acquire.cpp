@@ -2,7 +2,7 @@
 
 #include <stdexcept>
 
-#include "sluice/detail/acquire.hpp"
+#include "src/waiting/acquire.hpp"
 
 namespace sluice {
 

@@ -7,10 +7,10 @@
 
 #include "sluice/calls/with_backoff.hpp"
 #include "sluice/decide.hpp"
-#include "sluice/detail/acquire.hpp"
 #include "sluice/detail/uncancelled.hpp"
 #include "sluice/extend/manual_reset_event.hpp"
 #include "src/calls/leases_of.hpp"
+#include "src/waiting/acquire.hpp"
 
 namespace sluice::detail {
 namespace {

@@ -41,7 +41,7 @@ void Grants::settle(std::size_t claim, Cost actual) {
   const auto step = limit.settle_step(actual);
   if (!step) return;
   std::error_code error;
-  const Decision settled = decide(limit.store(), *step, error);
+  const Decision settled = detail::run(limit.settle(*step), error);
   error = detail::settle_error(error, settled);
   if (error) throw detail::failed_call({"Grants", "settle"}, error, *step);
   limit.settled();

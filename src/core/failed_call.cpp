@@ -265,30 +265,17 @@ std::system_error detail::failed_call(const CallName& call, const std::error_cod
 }
 
 std::system_error detail::failed_settle(const CallName& call, const std::error_code& error,
-                                        const Step& step, const SettledCost& cost) {
-  const bool of_cost = error == Errc::invalid_cost || error == Errc::cost_exceeds_capacity;
-  if (!of_cost)
-    return error == Errc::invalid_argument ? failed_with(call, error, "")
-                                           : failed_call(call, error, step);
-  const Word estimated = cost.estimated.value();
-  const Word actual = cost.actual.value();
-  const auto negative = [&](const char* name, Word value) {
-    return failed_with(call, error,
-                       std::string(name) + ' ' + text_of(value) + ", allowed 0 or more");
-  };
-  if (estimated < 0) return negative("estimated", estimated);
-  if (actual < 0) return negative("actual", actual);
-  std::string given = "estimated " + text_of(estimated) + ", ";
-  const Operation* const row = step.operation;
-  const auto range = row == nullptr || row->arguments.size() == 0
+                                        const Step& charge, Word charged, Cost actual) {
+  if (error == Errc::invalid_argument) return failed_with(call, error, "");
+  if (error != Errc::invalid_cost && error != Errc::cost_exceeds_capacity) {
+    return failed_call(call, error, charge);
+  }
+  const Operation& row = *charge.operation;
+  const auto range = row.arguments.size() == 0
                          ? std::nullopt
-                         : allowed_range(*row, row->arguments.begin()->index, step.args);
-  if (!range) return failed_with(call, error, given + "actual " + text_of(actual));
-  // The range of their difference, in its direction.
-  const Word least =
-      actual > estimated ? std::max(Word{0}, estimated - word_limit) : estimated - range->most;
-  const Word most = actual > estimated ? estimated + range->most : estimated;
-  return failed_with(call, error, given + not_allowed("actual", actual, least, most));
+                         : allowed_range(row, row.arguments.begin()->index, charge.args);
+  if (!range) return failed_with(call, error, "actual " + text_of(actual.value()));
+  return failed_with(call, error, not_allowed("actual", actual.value(), 0, charged + range->most));
 }
 
 std::string detail::CallName::text() const { return std::string(limiter) + "::" + verb; }

@@ -4,13 +4,12 @@
 #include <system_error>
 
 #include "sluice/decide.hpp"
-#include "sluice/reservation.hpp"
 
 namespace sluice::detail {
 
-/// What a settle() throws that changed by `step`, which has what is charged or given back as its
-/// first chosen argument.
+/// What a settle() throws of a grant that has charged `charged` so far. `charge` is a step that
+/// charges one unit more; its first chosen argument has the range of such units.
 [[nodiscard]] std::system_error failed_settle(const CallName& call, const std::error_code& error,
-                                              const Step& step, const SettledCost& cost);
+                                              const Step& charge, Word charged, Cost actual);
 
 }  // namespace sluice::detail

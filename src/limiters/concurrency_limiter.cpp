@@ -1,11 +1,9 @@
 // The calls of the concurrency limiter.
 #include "sluice/limiters/concurrency_limiter.hpp"
 
-#include <array>
 #include <stdexcept>
 
 #include "src/limiters/or_throw.hpp"
-#include "src/waiting/release.hpp"
 
 namespace sluice {
 
@@ -50,20 +48,18 @@ bool ConcurrencyLimiter::release(const KeyArg& key, const LeaseId& id) const {
 }
 bool ConcurrencyLimiter::release(const KeyArg& key, const LeaseId& id,
                                  std::error_code& error) const noexcept {
-  const detail::Release release(store(), release_step(key, id), queues());
-  std::array<Word, 1 + WaitLineRule::output> words{};
-  static_cast<void>(decide(store(), release.steps(), error, {}, {words.data(), release.output()}));
-  if (error) return false;
-  release.wake(store(), words);
-  if (words[0] != 1) error = Errc::lease_not_live;
-  return !error;
+  const bool released = detail::run(Verbs::release(*this, key, id), error);
+  if (!error && !released) error = Errc::lease_not_live;
+  return released;
 }
 
 void ConcurrencyLimiter::reset(const KeyArg& key) const {
-  decide_as("reset", Verbs::reset(*this, key));
+  detail::or_throw(
+      {type_name, "reset"}, [&] { return Verbs::reset_step(*this, key); },
+      [&](auto& error) { return detail::run(Verbs::reset(*this, key), error); });
 }
 void ConcurrencyLimiter::reset(const KeyArg& key, std::error_code& error) const noexcept {
-  static_cast<void>(decide(store(), Verbs::reset(*this, key), error));
+  detail::run(Verbs::reset(*this, key), error);
 }
 
 }  // namespace sluice

@@ -7,7 +7,7 @@
 #include <span>
 #include <stdexcept>
 
-#include "src/limiters/refund_calls.hpp"
+#include "src/limiters/or_throw.hpp"
 
 namespace sluice {
 namespace {
@@ -82,22 +82,22 @@ Step FixedWindow::step(const Operation& operation, const Key& key, Cost cost) co
   return result;
 }
 
-Step FixedWindow::refund_step(const Key& key, Cost cost, Time taken_at) const noexcept {
-  const Calendar::Window window = calendar_.window(taken_at);
+Step FixedWindow::refund_step(const Key& key, const Reservation& grant,
+                              Cost amount) const noexcept {
+  const Calendar::Window window = calendar_.window(grant.at);
   return {&fixed_window_refund,
           named(key),
-          {limit_, to_word(window.begin), to_word(window.end), cost.value()}};
+          {limit_, to_word(window.begin), to_word(window.end), amount.value()}};
 }
 
-Word FixedWindow::refund(const KeyArg& key, const Decision& taken, Cost cost,
-                         std::error_code& error) const noexcept {
-  return detail::run(Verbs::refund(*this, key, taken, cost), error);
-}
-
-Word FixedWindow::refund(const KeyArg& key, const Decision& taken, Cost cost) const {
-  return detail::or_throw(
-      {type_name, "refund"}, [&] { return refund_step(key, charged(cost, taken), taken.at); },
-      [&](auto& error) { return refund(key, taken, cost, error); });
+/// It sends a calendar of the grant's window alone: once that has ended, it does not contain the
+/// present.
+Step FixedWindow::charge_step(const Key& key, const Reservation& grant, Cost units) const noexcept {
+  const Calendar::Window window = calendar_.window(grant.at);
+  const Word end = to_word(window.end);
+  return {&fixed_window_adjust,
+          named(key),
+          {limit_, 0, to_word(window.begin), end, end, end, end, units.value()}};
 }
 
 Step FixedWindow::clock_step(const Key& key) const noexcept {
@@ -177,17 +177,6 @@ Decision FixedWindow::peek(const KeyArg& key, Cost cost) const {
       [&](auto& error) { return peek(key, cost, error); });
 }
 
-Decision FixedWindow::reward(const KeyArg& key, Cost amount,
-                             std::error_code& error) const noexcept {
-  return detail::run(Verbs::reward(*this, key, amount), error);
-}
-
-Decision FixedWindow::reward(const KeyArg& key, Cost amount) const {
-  return detail::or_throw(
-      {type_name, "reward"}, [&] { return refund_step(key, amount, Time{}); },
-      [&](auto& error) { return reward(key, amount, error); });
-}
-
 Decision FixedWindow::penalize(const KeyArg& key, Cost amount,
                                std::error_code& error) const noexcept {
   return detail::run(Verbs::penalize(*this, key, amount), error);
@@ -195,7 +184,7 @@ Decision FixedWindow::penalize(const KeyArg& key, Cost amount,
 
 Decision FixedWindow::penalize(const KeyArg& key, Cost amount) const {
   return detail::or_throw(
-      {type_name, "penalize"}, [&] { return refund_step(key, amount, Time{}); },
+      {type_name, "penalize"}, [&] { return refund_step(key, {}, amount); },
       [&](auto& error) { return penalize(key, amount, error); });
 }
 
@@ -210,37 +199,15 @@ Decision FixedWindow::block(const KeyArg& key, SpanArg span) const {
       [&](auto& error) { return block(key, span, error); });
 }
 
-Step FixedWindow::settle_step(const Key& key, const Decision& taken,
-                              const SettledCost& cost) const noexcept {
-  const auto charge = [&](Word units) -> Step {
-    // A calendar of that window alone: once it has ended, it does not contain the present.
-    const Calendar::Window window = calendar_.window(taken.at);
-    const Word end = to_word(window.end);
-    const Word more = charged(units, taken).value();
-    return {&fixed_window_adjust,
-            named(key),
-            {limit_, 0, to_word(window.begin), end, end, end, end, more}};
-  };
-  return detail::settle_step(
-      cost, [&](Word units) { return refund_step(key, charged(units, taken), taken.at); }, charge);
+Reservation FixedWindow::reserve(const KeyArg& key, Cost cost,
+                                 std::error_code& error) const noexcept {
+  return detail::run(Verbs::reserve(*this, key, cost), error);
 }
 
-Settlement FixedWindow::Verbs::AsSettlement::operator()(const Outcome& outcome,
-                                                        std::error_code& error) const noexcept {
-  if (error == Errc::outside_calendar) error.clear();
-  if (!outcome.decision.allowed) return {};
-  const Word changed = detail::word_of(outcome, 0);
-  return more > 0 ? Settlement{0, changed} : Settlement{changed, 0};
-}
-
-Settlement FixedWindow::settle(const KeyArg& key, const Decision& taken, const SettledCost& cost,
-                               std::error_code& error) const noexcept {
-  return detail::run(Verbs::settle(*this, key, taken, cost), error);
-}
-
-Settlement FixedWindow::settle(const KeyArg& key, const Decision& taken,
-                               const SettledCost& cost) const {
-  return detail::settle(*this, key, taken, cost);
+Reservation FixedWindow::reserve(const KeyArg& key, Cost cost) const {
+  return detail::or_throw(
+      {type_name, "reserve"}, [&] { return acquire_step(key, cost); },
+      [&](auto& error) { return reserve(key, cost, error); });
 }
 
 }  // namespace sluice

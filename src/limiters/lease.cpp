@@ -2,7 +2,6 @@
 #include "sluice/limiters/lease.hpp"
 
 #include <algorithm>
-#include <array>
 #include <new>
 #include <stdexcept>
 
@@ -12,7 +11,6 @@
 #include "sluice/limiters/lease_renewer.hpp"
 #include "sluice/rules/leases.hpp"
 #include "src/limiters/or_throw.hpp"
-#include "src/waiting/release.hpp"
 
 namespace sluice {
 namespace {
@@ -25,6 +23,20 @@ void put_id(Word* words, const LeaseId& id) noexcept {
 }
 
 constexpr std::size_t granted_words = 4;
+
+/// Zero: within the store's default timeout.
+detail::ReleaseStepVerb release_verb(const detail::HeldLease& held, Span within) noexcept {
+  return {detail::WakeUp(held.terms().queues.get()), [&] {
+            detail::StepVerb<detail::AsReleased> verb(held.store(), held.release_step(), {});
+            return within > Span{0} ? std::move(verb).within(within) : verb;
+          }};
+}
+
+/// Keeps the lease for as long as its release is under way.
+struct KeepHeld {
+  void operator()(std::error_code /*error*/, bool /*released*/) const noexcept {}
+  std::shared_ptr<detail::HeldLease> held;
+};
 
 }  // namespace
 
@@ -95,27 +107,17 @@ void HeldLease::end_release(Releasing releasing, bool released) noexcept {
 bool HeldLease::release(Span within, std::error_code& error) noexcept {
   const auto releasing = begin_release(error);
   if (!releasing) return false;
-  const Release release(store(), release_step(), terms_.queues);
-  std::array<Word, 1 + WaitLineRule::output> output{};
-  const Plan plan(release.steps());
-  static_cast<void>(decide(store_.get(), within > Span{0} ? plan.within(within) : plan, error, {},
-                           {output.data(), release.output()}));
+  const bool released = run(release_verb(*this, within), error);
   end_release(*releasing, !error);
-  if (error) return false;
-  release.wake(store_.get(), output);
-  return output[0] == 1;
+  return released;
 }
 
 void HeldLease::release_later(const std::shared_ptr<HeldLease>& held) noexcept {
   const State was = held->state_.exchange(State::returned);
   if (was == State::returning || was == State::returned || held->is_orphaned()) return;
   try {
-    const auto release =
-        std::make_shared<const Release>(held->store(), held->release_step(), held->terms_.queues);
-    decide_then(held->store(), Plan(release->steps()).within(held->terms_.release_within),
-                [held, release](const Outcome& outcome) noexcept {
-                  if (!outcome.error) release->wake(held->store(), outcome.output);
-                });
+    Running<ReleaseStepVerb, KeepHeld>::start(release_verb(*held, held->terms_.release_within),
+                                              held);
   } catch (const std::bad_alloc&) {
     return;  // the lease expires by its TTL
   }

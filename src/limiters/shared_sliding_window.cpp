@@ -1,13 +1,17 @@
-// The configuration of a shared sliding window: changing and caching it.
+// The shared sliding window: its configuration, and its calls.
 #include "sluice/limiters/shared_sliding_window.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 
-#include "src/limiters/or_throw.hpp"
-#include "src/limiters/shared_sliding_window_known.hpp"
+#include "sluice/rules/sliding_window.hpp"
+#include "src/limiters/keyed_limiter.hpp"
+#include "src/limiters/shared_sliding_window_rates.hpp"
 
 namespace sluice {
 namespace {
+
+using Rule = SharedSlidingWindowRule;
 
 std::string drawn_name(Store& store) {
   SystemRng system;
@@ -16,158 +20,331 @@ std::string drawn_name(Store& store) {
   return {name.data(), name.size()};
 }
 
-SharedSlidingWindowRule::Mode mode_of(SpentPermits spent) noexcept {
-  return spent == SpentPermits::kept ? SharedSlidingWindowRule::Mode::update
-                                     : SharedSlidingWindowRule::Mode::reset;
+Rule::Mode mode_of(SpentPermits spent) noexcept {
+  return spent == SpentPermits::kept ? Rule::Mode::update : Rule::Mode::reset;
+}
+
+constexpr Word any = 1;  // length of a window
+
+/// What a verb answers; exceptions are about the step that has failed.
+template <class Verb>
+typename Verb::Result or_throw(const char* name, Verb verb) {
+  std::error_code error;
+  auto result = detail::drive(verb, error);
+  if (error) {
+    throw detail::failed_call({SharedSlidingWindow::type_name, name}, error, *verb.failed_step());
+  }
+  return result;
 }
 
 }  // namespace
 
-SharedSlidingWindow::SharedSlidingWindow(const StoreHandle& store, detail::TextArg tag,
-                                         detail::TextArg name, SharedSlidingWindowOptions options)
-    : Waitable(store.address()),
-      store_(store),
-      tag_(tag.view()),
-      name_(detail::valid_name(name)),
-      options_(std::move(options)) {
-  if (!is_valid(key())) {
-    throw std::invalid_argument("the tag must have 1 byte to 1 MiB, got " +
-                                std::to_string(tag_.size()) + " bytes");
-  }
-  const Word keep_alive = options_.keep_alive.count();
-  if (keep_alive < 1 || keep_alive > SharedSlidingWindowRule::max_keep_alive) {
+SharedSlidingWindow::SharedSlidingWindow(const StoreHandle& store, detail::TextArg name,
+                                         SharedSlidingWindowOptions options)
+    : KeyedLimiter(store, name, {}) {
+  const Word keep_alive = options.keep_alive.count();
+  if (keep_alive < 1 || keep_alive > Rule::max_keep_alive) {
     throw std::invalid_argument("keep_alive must be 1 us to " +
-                                std::to_string(SharedSlidingWindowRule::max_keep_alive) +
-                                " us, got " + std::to_string(keep_alive) + " us");
+                                std::to_string(Rule::max_keep_alive) + " us, got " +
+                                std::to_string(keep_alive) + " us");
   }
-  if (options_.client.empty()) options_.client = drawn_name(*store);
-  const std::size_t longest = log_name(word_limit, RateType::per_client).size();
+  if (options.client.empty()) options.client = drawn_name(*store);
+  rates_ = std::make_shared<const Rates>(store.address(), std::move(options));
+  const std::size_t longest =
+      rates_->log_name(this->name(), word_limit, RateType::per_client).size();
   if (longest > Key::max_part_bytes) {
-    const std::size_t names = name_.size() + client().size();
+    const std::size_t names = this->name().size() + client().size();
     throw std::invalid_argument("the names of a limiter and its client must have " +
                                 std::to_string(Key::max_part_bytes - (longest - names)) +
                                 " bytes at most together, got " + std::to_string(names));
   }
 }
 
-SharedSlidingWindow::~SharedSlidingWindow() = default;
+const std::string& SharedSlidingWindow::client() const noexcept { return rates_->options().client; }
 
-Step SharedSlidingWindow::configure_step(SharedSlidingWindowRule::Mode mode, RateType type,
-                                         Word rate, Span interval) const noexcept {
-  return {&shared_sliding_window_configure,
-          key(),
-          {rate, interval.count(), static_cast<Word>(type), static_cast<Word>(mode),
-           options_.keep_alive.count()}};
+SharedSlidingWindow::Verbs::Configure SharedSlidingWindow::Verbs::configuring(
+    const SharedSlidingWindow& limiter, const Step& step) {
+  return {detail::WakeUp(limiter),
+          [&] { return detail::StepVerb<AsChange>(limiter.store(), step, {}); }};
 }
 
-SharedSlidingWindow::Change SharedSlidingWindow::change_as(const char* verb,
-                                                           const Step& step) const {
-  std::error_code error;
-  const Change result = detail::run(Verbs::Configure(*store_, step, {}), error);
-  if (error) throw detail::failed_call({type_name, verb}, error, step);
-  return result;
+SharedSlidingWindow::Verbs::Configure SharedSlidingWindow::Verbs::configure(
+    const SharedSlidingWindow& limiter, const Key& key, RateType type, Word rate, Span interval,
+    SpentPermits spent) {
+  return configuring(limiter, limiter.configure_step(key, mode_of(spent), type, rate, interval));
 }
 
 SharedSlidingWindow::Verbs::Configure SharedSlidingWindow::Verbs::try_configure(
-    const SharedSlidingWindow& limiter, RateType type, Word rate, Span interval) {
-  using Mode = SharedSlidingWindowRule::Mode;
-  return {*limiter.store_, limiter.configure_step(Mode::if_absent, type, rate, interval), {}};
-}
-SharedSlidingWindow::Verbs::Configure SharedSlidingWindow::Verbs::configure(
-    const SharedSlidingWindow& limiter, RateType type, Word rate, Span interval,
-    SpentPermits spent) {
-  return {*limiter.store_, limiter.configure_step(mode_of(spent), type, rate, interval), {}};
+    const SharedSlidingWindow& limiter, const Key& key, RateType type, Word rate, Span interval) {
+  const auto mode = Rule::Mode::if_absent;
+  return configuring(limiter, limiter.configure_step(key, mode, type, rate, interval));
 }
 
-SharedSlidingWindow::Change SharedSlidingWindow::try_configure(RateType type, Word rate,
-                                                               SpanArg interval,
-                                                               std::error_code& error) const {
-  return detail::run(Verbs::try_configure(*this, type, rate, interval), error);
-}
-SharedSlidingWindow::Change SharedSlidingWindow::try_configure(RateType type, Word rate,
-                                                               SpanArg interval) const {
-  return change_as("try_configure",
-                   configure_step(SharedSlidingWindowRule::Mode::if_absent, type, rate, interval));
-}
-SharedSlidingWindow::Change SharedSlidingWindow::configure(RateType type, Word rate,
-                                                           SpanArg interval, SpentPermits spent,
-                                                           std::error_code& error) const {
-  return detail::run(Verbs::configure(*this, type, rate, interval, spent), error);
-}
-SharedSlidingWindow::Change SharedSlidingWindow::configure(RateType type, Word rate,
-                                                           SpanArg interval,
-                                                           SpentPermits spent) const {
-  return change_as("configure", configure_step(mode_of(spent), type, rate, interval));
+SharedSlidingWindow::Verbs::Read SharedSlidingWindow::Verbs::read(
+    const SharedSlidingWindow& limiter, const Key& key) {
+  const Key named = limiter.named(key);
+  return {limiter.store(), limiter.rates_->read_step(named), {limiter.rates_, named}};
 }
 
-std::shared_ptr<const SharedSlidingWindow::Known> SharedSlidingWindow::known() const {
-  const std::lock_guard lock(mutex_);
-  return known_;
+std::optional<RateSetting> SharedSlidingWindow::Verbs::AsRead::operator()(
+    const Outcome& outcome, std::error_code& error) const noexcept {
+  const auto rate = error ? nullptr : rates->remember(key, outcome.output, error);
+  return rate ? std::optional(rate->setting) : std::nullopt;
 }
 
-std::string SharedSlidingWindow::log_name(Word generation, RateType type) const {
-  const std::string name = name_ + ":log:" + std::to_string(generation);
-  return type == RateType::per_client ? name + ":" + options_.client : name;
+Step SharedSlidingWindow::configure_step(const Key& key, Rule::Mode mode, RateType type, Word rate,
+                                         Span interval) const noexcept {
+  return {&shared_sliding_window_configure,
+          named(key),
+          {rate, interval.count(), static_cast<Word>(type), static_cast<Word>(mode),
+           rates_->options().keep_alive.count()}};
 }
 
-Step SharedSlidingWindow::read_step() const noexcept {
-  return {&shared_sliding_window_config, key(), {0, options_.keep_alive.count()}};
+SharedSlidingWindow::Change SharedSlidingWindow::try_configure(
+    const KeyArg& key, RateType type, Word rate, SpanArg interval,
+    std::error_code& error) const noexcept {
+  return detail::run(Verbs::try_configure(*this, key, type, rate, interval), error);
 }
 
-std::shared_ptr<const SharedSlidingWindow::Known> SharedSlidingWindow::remember(
-    std::span<const Word> output, std::error_code& error) const noexcept try {
-  const RateSetting setting{static_cast<RateType>(output[4]), output[2], Span{output[3]},
-                            output[0]};
-  std::vector<WindowLimit> windows{{setting.rate, setting.interval}};
-  for (std::size_t i = 5; i < 5 + 2 * SharedSlidingWindowRule::max_kept; i += 2) {
-    if (output[i] != 0) windows.push_back({output[i], Span{output[i + 1]}});
-  }
-  std::string name = log_name(output[1], setting.type);
-  SlidingWindow log(*store_, name, "", std::move(windows));
-  const Word first_end = output[5 + 2 * SharedSlidingWindowRule::max_kept];
-  auto result = std::make_shared<const Known>(
-      Known{setting, to_time(first_end), std::move(name), std::move(log)});
-  const std::lock_guard lock(mutex_);
-  known_ = result;
-  return result;
-} catch (const std::invalid_argument&) {  // windows that no rule writes
-  error = Errc::corrupt_state;
-  return nullptr;
-} catch (const std::bad_alloc&) {
-  error = make_error_code(std::errc::not_enough_memory);
-  return nullptr;
-}
-
-std::shared_ptr<const SharedSlidingWindow::Known> SharedSlidingWindow::read(
-    std::error_code& error) const {
-  std::array<Word, SharedSlidingWindowRule::read_output> output{};
-  static_cast<void>(decide(*store_, read_step(), error, {}, output));
-  return error ? nullptr : remember(output, error);
-}
-
-std::optional<RateSetting> SharedSlidingWindow::found(const Outcome& outcome,
-                                                      std::error_code& error) const noexcept {
-  const auto known = error ? nullptr : remember(outcome.output, error);
-  if (!known) return std::nullopt;
-  return known->setting;
-}
-
-std::optional<RateSetting> SharedSlidingWindow::config(std::error_code& error) const {
-  return detail::run(Verbs::config(*this), error);
-}
-std::optional<RateSetting> SharedSlidingWindow::config() const {
+SharedSlidingWindow::Change SharedSlidingWindow::try_configure(const KeyArg& key, RateType type,
+                                                               Word rate, SpanArg interval) const {
   return detail::or_throw(
-      {type_name, "config"}, [&] { return read_step(); },
-      [&](auto& error) { return config(error); });
+      {type_name, "try_configure"},
+      [&] { return configure_step(key, Rule::Mode::if_absent, type, rate, interval); },
+      [&](auto& error) { return try_configure(key, type, rate, interval, error); });
 }
 
-void SharedSlidingWindow::refresh(std::error_code& error) const {
-  detail::run(Verbs::refresh(*this), error);
+SharedSlidingWindow::Change SharedSlidingWindow::configure(const KeyArg& key, RateType type,
+                                                           Word rate, SpanArg interval,
+                                                           SpentPermits spent,
+                                                           std::error_code& error) const noexcept {
+  return detail::run(Verbs::configure(*this, key, type, rate, interval, spent), error);
 }
-void SharedSlidingWindow::refresh() const {
+
+SharedSlidingWindow::Change SharedSlidingWindow::configure(const KeyArg& key, RateType type,
+                                                           Word rate, SpanArg interval,
+                                                           SpentPermits spent) const {
+  return detail::or_throw(
+      {type_name, "configure"},
+      [&] { return configure_step(key, mode_of(spent), type, rate, interval); },
+      [&](auto& error) { return configure(key, type, rate, interval, spent, error); });
+}
+
+std::optional<RateSetting> SharedSlidingWindow::config(const KeyArg& key,
+                                                       std::error_code& error) const noexcept {
+  return detail::run(Verbs::config(*this, key), error);
+}
+
+std::optional<RateSetting> SharedSlidingWindow::config(const KeyArg& key) const {
+  return detail::or_throw(
+      {type_name, "config"}, [&] { return rates_->read_step(named(key)); },
+      [&](auto& error) { return config(key, error); });
+}
+
+void SharedSlidingWindow::refresh(const KeyArg& key, std::error_code& error) const noexcept {
+  detail::run(Verbs::refresh(*this, key), error);
+}
+
+void SharedSlidingWindow::refresh(const KeyArg& key) const {
   std::error_code error;
-  refresh(error);
-  if (error) throw detail::failed_call({type_name, "refresh"}, error, read_step());
+  refresh(key, error);
+  if (error)
+    throw detail::failed_call({type_name, "refresh"}, error, rates_->read_step(named(key)));
+}
+
+Decision SharedSlidingWindow::try_acquire(const KeyArg& key, Cost cost,
+                                          std::error_code& error) const noexcept {
+  return detail::run(Verbs::try_acquire(*this, key, cost), error);
+}
+
+Decision SharedSlidingWindow::try_acquire(const KeyArg& key, Cost cost) const {
+  return or_throw("try_acquire", Verbs::try_acquire(*this, key, cost));
+}
+
+Decision SharedSlidingWindow::try_acquire(const KeyArg& key, Cost cost, const RequestId& id,
+                                          std::error_code& error) const noexcept {
+  return detail::run(Verbs::try_acquire(*this, key, cost).idempotent(id), error);
+}
+
+Decision SharedSlidingWindow::try_acquire(const KeyArg& key, Cost cost, const RequestId& id) const {
+  return or_throw("try_acquire", Verbs::try_acquire(*this, key, cost).idempotent(id));
+}
+
+Decision SharedSlidingWindow::peek(const KeyArg& key, Cost cost,
+                                   std::error_code& error) const noexcept {
+  return detail::run(Verbs::peek(*this, key, cost), error);
+}
+
+Decision SharedSlidingWindow::peek(const KeyArg& key, Cost cost) const {
+  return or_throw("peek", Verbs::peek(*this, key, cost));
+}
+
+Reservation SharedSlidingWindow::reserve(const KeyArg& key, Cost cost, SpanArg max_wait,
+                                         std::error_code& error) const noexcept {
+  return detail::run(Verbs::reserve(*this, key, cost, max_wait), error);
+}
+
+Reservation SharedSlidingWindow::reserve(const KeyArg& key, Cost cost, SpanArg max_wait) const {
+  return or_throw("reserve", Verbs::reserve(*this, key, cost, max_wait));
+}
+
+Decision SharedSlidingWindow::block(const KeyArg& key, SpanArg span,
+                                    std::error_code& error) const noexcept {
+  return detail::run(Verbs::block(*this, key, span), error);
+}
+
+Decision SharedSlidingWindow::block(const KeyArg& key, SpanArg span) const {
+  return or_throw("block", Verbs::block(*this, key, span));
+}
+
+Decision SharedSlidingWindow::reward(const KeyArg& key, Cost amount,
+                                     std::error_code& error) const noexcept {
+  return detail::run(Verbs::reward(*this, key, amount), error);
+}
+
+Decision SharedSlidingWindow::reward(const KeyArg& key, Cost amount) const {
+  return or_throw("reward", Verbs::reward(*this, key, amount));
+}
+
+// What changes a reservation.
+
+Step SharedSlidingWindow::Verbs::Log::refund_step(const Key& key, const Reservation& grant,
+                                                  Cost amount) const noexcept {
+  // Clamped, so that the rule rejects a decision that no store has made.
+  const auto bounded = [](Word word) { return std::clamp(word, Word{-1}, word_limit + 1); };
+  const Word ahead = bounded(grant.retry_after.count());
+  return {&sliding_window_refund,
+          limiter.named(key),
+          {0, amount.value(), bounded(to_word(grant.at)) + ahead, ahead, grant.state[0]}};
+}
+
+Step SharedSlidingWindow::Verbs::Log::charge_step(const Key& key, const Reservation& /*grant*/,
+                                                  Cost units) const noexcept {
+  return acquire_step(limiter, key, units, Span{SlidingWindowRule::max_ahead_of_time});
+}
+
+Step SharedSlidingWindow::Verbs::Log::unasked(const Key& key) const noexcept {
+  return limiter.rates_->failed_step({}, charge_step(key, {}, 1));
+}
+
+namespace {
+
+/// The exception of refund() or cancel().
+std::system_error failed_refund(const char* verb, const std::error_code& error,
+                                const Reservation& grant, Cost amount,
+                                const std::optional<Step>& asked) {
+  const detail::CallName call{SharedSlidingWindow::type_name, verb};
+  if (asked && error != Errc::invalid_cost && error != Errc::invalid_argument) {
+    return detail::failed_call(call, error, *asked);
+  }
+  const Word most = std::max<Word>(0, grant.granted);
+  return detail::failed_with(call, error, detail::not_allowed("amount", amount.value(), 0, most));
+}
+
+}  // namespace
+
+template <>
+Word KeyedLimiter<SharedSlidingWindow>::refund(const KeyArg& key, Reservation& grant,
+                                               Cost amount) const {
+  std::error_code error;
+  auto verb = SharedSlidingWindow::Verbs::refund(self(), key, grant, amount);
+  const Word units = detail::drive(verb, error);
+  if (error) throw failed_refund("refund", error, grant, amount, verb.failed_step());
+  return units;
+}
+
+template <>
+Word KeyedLimiter<SharedSlidingWindow>::cancel(const KeyArg& key, Reservation& grant) const {
+  std::error_code error;
+  auto verb = SharedSlidingWindow::Verbs::cancel(self(), key, grant);
+  const Word units = detail::drive(verb, error);
+  if (error) throw failed_refund("cancel", error, grant, grant.granted, verb.failed_step());
+  return units;
+}
+
+template <>
+Settlement KeyedLimiter<SharedSlidingWindow>::settle(const KeyArg& key, Reservation& grant,
+                                                     Cost actual) const {
+  std::error_code error;
+  auto verb = SharedSlidingWindow::Verbs::settle(self(), key, grant, actual);
+  const Settlement result = detail::drive(verb, error);
+  if (!error) return result;
+  const SharedSlidingWindow::Verbs::Log log{self()};
+  const Step asked = verb.failed_step().value_or(log.unasked(key));
+  throw detail::failed_settle({SharedSlidingWindow::type_name, "settle"}, error, asked,
+                              grant.granted + grant.settled, actual);
+}
+
+template Word KeyedLimiter<SharedSlidingWindow>::refund(const KeyArg&, Reservation&, Cost,
+                                                        std::error_code&) const noexcept;
+template Word KeyedLimiter<SharedSlidingWindow>::cancel(const KeyArg&, Reservation&,
+                                                        std::error_code&) const noexcept;
+template Settlement KeyedLimiter<SharedSlidingWindow>::settle(const KeyArg&, Reservation&, Cost,
+                                                              std::error_code&) const noexcept;
+
+// The steps of the log, and those of a request for a plan.
+
+Step SharedSlidingWindow::Verbs::acquire_step(const SharedSlidingWindow& limiter, const Key& key,
+                                              Cost cost, Span max_wait) noexcept {
+  return {&sliding_window_acquire, limiter.named(key), {0, cost.value(), max_wait.count(), any}};
+}
+
+Step SharedSlidingWindow::Verbs::peek_step(const SharedSlidingWindow& limiter, const Key& key,
+                                           Cost cost) noexcept {
+  return {&sliding_window_peek, limiter.named(key), {0, cost.value(), 0, any}};
+}
+
+Step SharedSlidingWindow::Verbs::block_step(const SharedSlidingWindow& limiter, const Key& key,
+                                            Span span) noexcept {
+  return {&sliding_window_block, limiter.named(key), {0, span.count(), any}};
+}
+
+Step SharedSlidingWindow::Verbs::reward_step(const SharedSlidingWindow& limiter, const Key& key,
+                                             Cost amount) noexcept {
+  return {&sliding_window_reward, limiter.named(key), {0, amount.value(), any}};
+}
+
+SharedSlidingWindowSteps SharedSlidingWindow::steps_as(const char* verb, const Step& asked) const {
+  std::error_code error;
+  auto result = steps(asked, error);
+  if (error) throw detail::failed_call({type_name, verb}, error, rates_->failed_step(error, asked));
+  return result;
+}
+
+SharedSlidingWindowSteps SharedSlidingWindow::acquire_steps(const KeyArg& key, Cost cost,
+                                                            std::error_code& error) const noexcept {
+  return steps(Verbs::acquire_step(*this, key, cost, Span{0}), error);
+}
+
+SharedSlidingWindowSteps SharedSlidingWindow::acquire_steps(const KeyArg& key, Cost cost) const {
+  return steps_as("acquire_steps", Verbs::acquire_step(*this, key, cost, Span{0}));
+}
+
+SharedSlidingWindowSteps SharedSlidingWindow::peek_steps(const KeyArg& key, Cost cost,
+                                                         std::error_code& error) const noexcept {
+  return steps(Verbs::peek_step(*this, key, cost), error);
+}
+
+SharedSlidingWindowSteps SharedSlidingWindow::peek_steps(const KeyArg& key, Cost cost) const {
+  return steps_as("peek_steps", Verbs::peek_step(*this, key, cost));
+}
+
+SharedSlidingWindowSteps SharedSlidingWindow::block_steps(const KeyArg& key, SpanArg span,
+                                                          std::error_code& error) const noexcept {
+  return steps(Verbs::block_step(*this, key, span), error);
+}
+
+SharedSlidingWindowSteps SharedSlidingWindow::block_steps(const KeyArg& key, SpanArg span) const {
+  return steps_as("block_steps", Verbs::block_step(*this, key, span));
+}
+
+SharedSlidingWindowSteps SharedSlidingWindow::reward_steps(const KeyArg& key, Cost amount,
+                                                           std::error_code& error) const noexcept {
+  return steps(Verbs::reward_step(*this, key, amount), error);
+}
+
+SharedSlidingWindowSteps SharedSlidingWindow::reward_steps(const KeyArg& key, Cost amount) const {
+  return steps_as("reward_steps", Verbs::reward_step(*this, key, amount));
 }
 
 }  // namespace sluice

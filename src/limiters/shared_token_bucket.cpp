@@ -3,9 +3,10 @@
 
 #include <stdexcept>
 
-#include "src/limiters/refund_calls.hpp"
+#include "src/limiters/or_throw.hpp"
 
 namespace sluice {
+
 SharedTokenBucket::SharedTokenBucket(const StoreHandle& store, detail::TextArg name,
                                      Span keep_alive)
     : KeyedLimiter(store, name, {}), keep_alive_(keep_alive) {
@@ -49,10 +50,12 @@ Decision SharedTokenBucket::peek(const KeyArg& key, Cost cost) const {
       [&](auto& error) { return peek(key, cost, error); });
 }
 
-Reservation SharedTokenBucket::reservation(const Decision& decision,
-                                           std::span<const Word> output) noexcept {
-  Reservation result(decision, output);
-  if (output.size() > 5) result.decision.limit = output[5];
+Reservation SharedTokenBucket::reservation(const Decision& decision, std::span<const Word> output,
+                                           Cost /*cost*/) noexcept {
+  if (output.empty()) return {decision, 0};
+  // The level and the stamp before the grant, the version of the quota, and the units spent.
+  Reservation result(decision, output[0], output.subspan(1));
+  if (output.size() > 5) result.limit = output[5];
   return result;
 }
 
@@ -73,40 +76,6 @@ Reservation SharedTokenBucket::borrow(const KeyArg& key, Cost cost, SpanArg max_
       [&](auto& error) { return borrow(key, cost, max_debt, error); });
 }
 
-Word SharedTokenBucket::refund(const KeyArg& key, Reservation& reservation, Cost amount,
-                               std::error_code& error) const noexcept {
-  return detail::run(Verbs::refund(*this, key, reservation, amount), error);
-}
-
-Word SharedTokenBucket::refund(const KeyArg& key, Reservation& reservation, Cost amount) const {
-  return detail::refund_as("refund", *this, key, reservation, amount);
-}
-
-Word SharedTokenBucket::cancel(const KeyArg& key, Reservation& reservation,
-                               std::error_code& error) const noexcept {
-  return detail::run(Verbs::cancel(*this, key, reservation), error);
-}
-
-Word SharedTokenBucket::cancel(const KeyArg& key, Reservation& reservation) const {
-  return detail::refund_as("cancel", *this, key, reservation, reservation.granted);
-}
-
-Settlement SharedTokenBucket::settle(const KeyArg& key, Reservation& reservation, Cost true_cost,
-                                     std::error_code& error) const noexcept {
-  return detail::run(Verbs::settle(*this, key, reservation, true_cost), error);
-}
-
-Settlement SharedTokenBucket::settle(const KeyArg& key, Reservation& reservation,
-                                     Cost true_cost) const {
-  return detail::settle(*this, key, reservation, true_cost);
-}
-
-void SharedTokenBucket::reset(const KeyArg& key) const {
-  std::error_code error;
-  reset(key, error);
-  if (error) throw detail::failed_call({type_name, "reset"}, error, reset_step(key));
-}
-
 Decision SharedTokenBucket::block(const KeyArg& key, SpanArg span,
                                   std::error_code& error) const noexcept {
   return detail::run(Verbs::block(*this, key, span), error);
@@ -118,17 +87,6 @@ Decision SharedTokenBucket::block(const KeyArg& key, SpanArg span) const {
       [&](auto& error) { return block(key, span, error); });
 }
 
-Decision SharedTokenBucket::reward(const KeyArg& key, Cost amount,
-                                   std::error_code& error) const noexcept {
-  return detail::run(Verbs::reward(*this, key, amount), error);
-}
-
-Decision SharedTokenBucket::reward(const KeyArg& key, Cost amount) const {
-  return detail::or_throw(
-      {type_name, "reward"}, [&] { return reward_step(key, amount); },
-      [&](auto& error) { return reward(key, amount, error); });
-}
-
 Decision SharedTokenBucket::penalize(const KeyArg& key, Cost amount,
                                      std::error_code& error) const noexcept {
   return detail::run(Verbs::penalize(*this, key, amount), error);
@@ -138,32 +96,6 @@ Decision SharedTokenBucket::penalize(const KeyArg& key, Cost amount) const {
   return detail::or_throw(
       {type_name, "penalize"}, [&] { return penalize_step(key, amount); },
       [&](auto& error) { return penalize(key, amount, error); });
-}
-
-SharedTokenBucket::Change SharedTokenBucket::try_configure(const KeyArg& key, const Quota& quota,
-                                                           std::error_code& error) const noexcept {
-  return detail::run(Verbs::try_configure(*this, key, quota), error);
-}
-
-SharedTokenBucket::Change SharedTokenBucket::try_configure(const KeyArg& key,
-                                                           const Quota& quota) const {
-  return detail::or_throw(
-      {type_name, "try_configure"},
-      [&] { return configure_step(key, quota, Inheritance::as_is, true); },
-      [&](auto& error) { return try_configure(key, quota, error); });
-}
-
-SharedTokenBucket::Change SharedTokenBucket::configure(const KeyArg& key, const Quota& quota,
-                                                       Inheritance inheritance,
-                                                       std::error_code& error) const noexcept {
-  return detail::run(Verbs::configure(*this, key, quota, inheritance), error);
-}
-
-SharedTokenBucket::Change SharedTokenBucket::configure(const KeyArg& key, const Quota& quota,
-                                                       Inheritance inheritance) const {
-  return detail::or_throw(
-      {type_name, "configure"}, [&] { return configure_step(key, quota, inheritance); },
-      [&](auto& error) { return configure(key, quota, inheritance, error); });
 }
 
 std::optional<SharedTokenBucket::Setting> SharedTokenBucket::Verbs::AsSetting::operator()(

@@ -7,7 +7,7 @@
 
 #include "sluice/detail/text.hpp"
 #include "src/core/unit_text.hpp"
-#include "src/limiters/refund_calls.hpp"
+#include "src/limiters/or_throw.hpp"
 
 namespace sluice {
 namespace {
@@ -87,11 +87,7 @@ std::string text_of(std::span<const WindowLimit> windows, std::size_t k) {
 
 SlidingWindow::SlidingWindow(const StoreHandle& store, detail::TextArg name,
                              std::vector<WindowLimit> windows)
-    : SlidingWindow(store, name, unit_of(windows), std::move(windows)) {}
-
-SlidingWindow::SlidingWindow(const StoreHandle& store, detail::TextArg name, std::string unit,
-                             std::vector<WindowLimit>&& windows)
-    : KeyedLimiter(store, name, std::move(unit)), windows_(std::move(windows)) {
+    : KeyedLimiter(store, name, unit_of(windows)), windows_(std::move(windows)) {
   require(windows_);
   least_ = windows_.front().limit;
   for (const auto& [limit, span] : windows_) {
@@ -102,7 +98,7 @@ SlidingWindow::SlidingWindow(const StoreHandle& store, detail::TextArg name, std
   }
 }
 
-Step SlidingWindow::acquire_step(const Key& key, Cost cost, SpanArg max_wait) const noexcept {
+Step SlidingWindow::reserve_step(const Key& key, Cost cost, SpanArg max_wait) const noexcept {
   return step(sliding_window_acquire, key, {least_, cost.value(), max_wait.count(), longest_});
 }
 
@@ -110,157 +106,54 @@ Step SlidingWindow::peek_step(const Key& key, Cost cost) const noexcept {
   return step(sliding_window_peek, key, {least_, cost.value(), 0, longest_});
 }
 
-Step SlidingWindow::refund_step(const Key& key, const Decision& grant, Cost units) const noexcept {
+Step SlidingWindow::refund_step(const Key& key, const Reservation& grant,
+                                Cost amount) const noexcept {
   // Clamped, so that the rule rejects a decision that no store has made.
   const auto bounded = [](Word word) { return std::clamp(word, Word{-1}, word_limit + 1); };
   const Word ahead = bounded(grant.retry_after.count());
   const Word time = bounded(to_word(grant.at)) + ahead;
   const Word keep = longest_ + Rule::max_ahead + ahead;
-  const Word charged = detail::charged_nothing(grant) && units.value() > 0 ? 0 : units.value();
-  return step(sliding_window_refund, key, {least_, charged, time, keep});
+  return step(sliding_window_refund, key, {least_, amount.value(), time, keep});
+}
+
+Step SlidingWindow::charge_step(const Key& key, const Reservation& /*grant*/,
+                                Cost units) const noexcept {
+  return reserve_step(key, units, Span{Rule::max_ahead_of_time});
 }
 
 Step SlidingWindow::reset_step(const Key& key) const noexcept {
   return step(sliding_window_reset, key, {least_});
 }
 
-WindowsDecision SlidingWindow::with_windows(const Decision& decision,
-                                            std::span<const Word> output) noexcept {
-  if (output.empty()) return {decision, {}, 0};
-  WindowsDecision result{decision, {}, std::min(output.size() - 1, Rule::max_windows)};
-  std::copy_n(output.begin() + 1, result.count, result.left.begin());
-  return result;
-}
-
-WindowReservation SlidingWindow::reservation(const Decision& decision, std::span<const Word> output,
-                                             Cost cost) noexcept {
-  return {with_windows(decision, output), decision.allowed ? cost.value() : 0};
-}
-
-WindowsDecision SlidingWindow::try_acquire(const KeyArg& key, Cost cost,
-                                           std::error_code& error) const noexcept {
-  return detail::run(Verbs::try_acquire(*this, key, cost), error);
-}
-
-WindowsDecision SlidingWindow::try_acquire(const KeyArg& key, Cost cost, const RequestId& id,
-                                           std::error_code& error) const noexcept {
-  return detail::run(Verbs::try_acquire(*this, key, cost).idempotent(id), error);
-}
-
-WindowsDecision SlidingWindow::peek(const KeyArg& key, Cost cost,
-                                    std::error_code& error) const noexcept {
-  return detail::run(Verbs::peek(*this, key, cost), error);
-}
-
-WindowsDecision SlidingWindow::block(const KeyArg& key, SpanArg span,
-                                     std::error_code& error) const noexcept {
-  return detail::run(Verbs::block(*this, key, span), error);
-}
-
-WindowsDecision SlidingWindow::reward(const KeyArg& key, Cost amount,
-                                      std::error_code& error) const noexcept {
-  return detail::run(Verbs::reward(*this, key, amount), error);
-}
-
-WindowsDecision SlidingWindow::try_acquire(const KeyArg& key, Cost cost) const {
-  return detail::or_throw(
-      {type_name, "try_acquire"}, [&] { return acquire_step(key, cost); },
-      [&](auto& error) { return try_acquire(key, cost, error); });
-}
-
-WindowsDecision SlidingWindow::try_acquire(const KeyArg& key, Cost cost,
-                                           const RequestId& id) const {
-  return detail::or_throw(
-      {type_name, "try_acquire"}, [&] { return acquire_step(key, cost); },
-      [&](auto& error) { return try_acquire(key, cost, id, error); });
-}
-
-WindowsDecision SlidingWindow::peek(const KeyArg& key, Cost cost) const {
-  return detail::or_throw(
-      {type_name, "peek"}, [&] { return peek_step(key, cost); },
-      [&](auto& error) { return peek(key, cost, error); });
-}
-
-WindowReservation SlidingWindow::reserve(const KeyArg& key, Cost cost, SpanArg max_wait,
-                                         std::error_code& error) const noexcept {
+Reservation SlidingWindow::reserve(const KeyArg& key, Cost cost, SpanArg max_wait,
+                                   std::error_code& error) const noexcept {
   return detail::run(Verbs::reserve(*this, key, cost, max_wait), error);
 }
 
-WindowReservation SlidingWindow::reserve(const KeyArg& key, Cost cost, SpanArg max_wait) const {
+Reservation SlidingWindow::reserve(const KeyArg& key, Cost cost, SpanArg max_wait) const {
   return detail::or_throw(
-      {type_name, "reserve"}, [&] { return acquire_step(key, cost, max_wait); },
+      {type_name, "reserve"}, [&] { return reserve_step(key, cost, max_wait); },
       [&](auto& error) { return reserve(key, cost, max_wait, error); });
 }
 
-Word SlidingWindow::refund(const KeyArg& key, const Decision& grant, Cost unused,
-                           std::error_code& error) const noexcept {
-  return detail::run(Verbs::refund(*this, key, grant, unused), error);
+std::vector<Word> SlidingWindow::remaining(const KeyArg& key, std::error_code& error) const {
+  return detail::run(Verbs::remaining(*this, key), error);
 }
 
-Word SlidingWindow::refund(const KeyArg& key, const Decision& grant, Cost unused) const {
+std::vector<Word> SlidingWindow::remaining(const KeyArg& key) const {
   return detail::or_throw(
-      {type_name, "refund"}, [&] { return refund_step(key, grant, unused); },
-      [&](auto& error) { return refund(key, grant, unused, error); });
+      {type_name, "remaining"}, [&] { return peek_step(key, 0); },
+      [&](auto& error) { return remaining(key, error); });
 }
 
-Word SlidingWindow::cancel(const KeyArg& key, const WindowReservation& reservation,
-                           std::error_code& error) const noexcept {
-  return detail::run(Verbs::cancel(*this, key, reservation), error);
+Decision SlidingWindow::block(const KeyArg& key, SpanArg span,
+                              std::error_code& error) const noexcept {
+  return decide(store(), block_step(key, span), error);
 }
 
-Word SlidingWindow::cancel(const KeyArg& key, const WindowReservation& reservation) const {
-  return detail::or_throw(
-      {type_name, "cancel"}, [&] { return refund_step(key, reservation, reservation.granted); },
-      [&](auto& error) { return cancel(key, reservation, error); });
+Decision SlidingWindow::block(const KeyArg& key, SpanArg span) const {
+  return decide_as("block", block_step(key, span));
 }
-
-Step SlidingWindow::settle_step(const Key& key, const Decision& taken,
-                                const SettledCost& cost) const noexcept {
-  const auto charge = [&](Word units) {
-    return acquire_step(key, detail::charged_nothing(taken) ? 0 : units,
-                        Span{Rule::max_ahead_of_time});
-  };
-  return detail::settle_step(
-      cost, [&](Word units) { return refund_step(key, taken, units); }, charge);
-}
-
-Settlement SlidingWindow::Verbs::AsSettlement::operator()(const Outcome& outcome,
-                                                          std::error_code& error) const noexcept {
-  // An additional charge is a request, which a policy may answer; but then the store has not
-  // charged it.
-  if (!error && is_degraded(outcome.decision.source)) error = Errc::circuit_open;
-  if (error || !outcome.decision.allowed) return {};
-  const Word more = cost.actual.value() - cost.estimated.value();
-  return more > 0 ? Settlement{0, more} : Settlement{detail::word_of(outcome, 0), 0};
-}
-
-Settlement SlidingWindow::settle(const KeyArg& key, const Decision& taken, const SettledCost& cost,
-                                 std::error_code& error) const noexcept {
-  return detail::run(Verbs::settle(*this, key, taken, cost), error);
-}
-
-Settlement SlidingWindow::settle(const KeyArg& key, const Decision& taken,
-                                 const SettledCost& cost) const {
-  return detail::settle(*this, key, taken, cost);
-}
-
-WindowsDecision SlidingWindow::block(const KeyArg& key, SpanArg span) const {
-  return detail::or_throw(
-      {type_name, "block"}, [&] { return block_step(key, span); },
-      [&](auto& error) { return block(key, span, error); });
-}
-
-WindowsDecision SlidingWindow::reward(const KeyArg& key, Cost amount) const {
-  return detail::or_throw(
-      {type_name, "reward"}, [&] { return reward_step(key, amount); },
-      [&](auto& error) { return reward(key, amount, error); });
-}
-
-void SlidingWindow::reset(const KeyArg& key, std::error_code& error) const noexcept {
-  static_cast<void>(decide(store(), reset_step(key), error));
-}
-
-void SlidingWindow::reset(const KeyArg& key) const { decide_as("reset", reset_step(key)); }
 
 std::vector<std::string> SlidingWindow::redundant_windows(std::span<const WindowLimit> windows) {
   std::vector<std::string> texts;

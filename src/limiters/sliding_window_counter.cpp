@@ -1,10 +1,10 @@
-// Construction of the sliding window counter.
+// Construction of the sliding window counter, and its calls that return more than a decision.
 #include "sluice/limiters/sliding_window_counter.hpp"
 
 #include <stdexcept>
 
 #include "src/core/unit_text.hpp"
-#include "src/limiters/refund_calls.hpp"
+#include "src/limiters/or_throw.hpp"
 
 namespace sluice {
 
@@ -24,34 +24,15 @@ SlidingWindowCounter::SlidingWindowCounter(const StoreHandle& store, detail::Tex
   }
 }
 
-Word SlidingWindowCounter::refund(const KeyArg& key, const Decision& taken, Cost amount,
-                                  std::error_code& error) const noexcept {
-  return detail::run(Verbs::refund(*this, key, taken, amount), error);
+Reservation SlidingWindowCounter::reserve(const KeyArg& key, Cost cost,
+                                          std::error_code& error) const noexcept {
+  return detail::run(Verbs::reserve(*this, key, cost), error);
 }
 
-Word SlidingWindowCounter::refund(const KeyArg& key, const Decision& taken, Cost amount) const {
+Reservation SlidingWindowCounter::reserve(const KeyArg& key, Cost cost) const {
   return detail::or_throw(
-      {type_name, "refund"}, [&] { return refund_step(key, taken, amount); },
-      [&](auto& error) { return refund(key, taken, amount, error); });
-}
-
-Step SlidingWindowCounter::settle_step(const Key& key, const Decision& taken,
-                                       const SettledCost& cost) const noexcept {
-  using Change = SlidingWindowCounterRule::Change;
-  return detail::settle_step(
-      cost, [&](Word units) { return refund_step(key, taken, units); },
-      [&](Word units) { return adjust(key, Change::charge, charged(taken, units), taken.at); });
-}
-
-Settlement SlidingWindowCounter::settle(const KeyArg& key, const Decision& taken,
-                                        const SettledCost& cost,
-                                        std::error_code& error) const noexcept {
-  return detail::run(Verbs::settle(*this, key, taken, cost), error);
-}
-
-Settlement SlidingWindowCounter::settle(const KeyArg& key, const Decision& taken,
-                                        const SettledCost& cost) const {
-  return detail::settle(*this, key, taken, cost);
+      {type_name, "reserve"}, [&] { return acquire_step(key, cost); },
+      [&](auto& error) { return reserve(key, cost, error); });
 }
 
 }  // namespace sluice

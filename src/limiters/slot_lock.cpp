@@ -49,15 +49,6 @@ SlotPermit SlotLock::reserve(const KeyArg& key, SpanArg max_wait,
   return detail::run(Verbs::reserve(*this, key, max_wait), error);
 }
 
-Word SlotLock::cancel(const KeyArg& key, const SlotPermit& permit) const {
-  return permit && decide_as("cancel", cancel_step(key, permit)).allowed ? 1 : 0;
-}
-
-Word SlotLock::cancel(const KeyArg& key, const SlotPermit& permit,
-                      std::error_code& error) const noexcept {
-  return detail::run(Verbs::cancel(*this, key, permit), error);
-}
-
 Step SlotLock::reset_step(const Key& key) const noexcept {
   return {&slot_lock_reset, named(key), {1}};
 }

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "src/core/unit_text.hpp"
-#include "src/limiters/refund_calls.hpp"
+#include "src/limiters/or_throw.hpp"
 
 namespace sluice {
 namespace {
@@ -108,39 +108,13 @@ Reservation TokenBucket::try_acquire_up_to(const KeyArg& key, Cost most, Cost le
       [&](auto& error) { return try_acquire_up_to(key, most, least, error); });
 }
 
-Step TokenBucket::refund_step(const Key& key, const Reservation& reservation,
+/// The words of a Reservation's state: the level and the stamp before the grant.
+Step TokenBucket::refund_step(const Key& key, const Reservation& grant,
                               Cost amount) const noexcept {
   return {&token_bucket_refund,
           named(key),
-          {shape_[0], shape_[1], shape_[2], shape_[3], reservation.granted, amount.value(),
-           reservation.level, reservation.stamp}};
-}
-
-Word TokenBucket::refund(const KeyArg& key, Reservation& reservation, Cost amount,
-                         std::error_code& error) const noexcept {
-  return detail::run(Verbs::refund(*this, key, reservation, amount), error);
-}
-
-Word TokenBucket::refund(const KeyArg& key, Reservation& reservation, Cost amount) const {
-  return detail::refund_as("refund", *this, key, reservation, amount);
-}
-
-Word TokenBucket::cancel(const KeyArg& key, Reservation& reservation,
-                         std::error_code& error) const noexcept {
-  return detail::run(Verbs::cancel(*this, key, reservation), error);
-}
-
-Word TokenBucket::cancel(const KeyArg& key, Reservation& reservation) const {
-  return detail::refund_as("cancel", *this, key, reservation, reservation.granted);
-}
-
-Settlement TokenBucket::settle(const KeyArg& key, Reservation& reservation, Cost true_cost,
-                               std::error_code& error) const noexcept {
-  return detail::run(Verbs::settle(*this, key, reservation, true_cost), error);
-}
-
-Settlement TokenBucket::settle(const KeyArg& key, Reservation& reservation, Cost true_cost) const {
-  return detail::settle(*this, key, reservation, true_cost);
+          {shape_[0], shape_[1], shape_[2], shape_[3], grant.granted, amount.value(),
+           grant.state[0], grant.state[1]}};
 }
 
 BoundTokenBucket TokenBucket::at(const KeyArg& key) const {

@@ -1,5 +1,5 @@
 // Waiting by blocking the thread.
-#include "sluice/detail/acquire.hpp"
+#include "src/waiting/acquire.hpp"
 
 #include <atomic>
 #include <string>

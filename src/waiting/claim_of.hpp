@@ -9,14 +9,19 @@
 #include <utility>
 
 #include "sluice/detail/claimed_limit.hpp"
+#include "sluice/limiters/keyed_limiter.hpp"
+#include "src/waiting/acquire.hpp"
 
 namespace sluice::detail {
 
 /// A claim of a limiter `L`, which is a class `Own` that derives from this. `Own` says what is
-/// asked (step), under which key and in which queues it waits, and has these two members:
+/// asked (step), under which key and in which queues it waits. Unless L grants Reservations, it has
+/// these two members as well:
 ///
 ///     typename L::Grant grant_of(const Outcome& outcome, Time asked) const;   also of a refusal
 ///     void refund_grant(typename L::Grant& grant, Completion done) noexcept;
+///
+/// Where it grants them, `Own` may hide grant_of(), refund_step() and charge_step() of this class.
 template <class L, class Own>
 class ClaimOf : public ClaimedLimit {
  public:
@@ -45,29 +50,40 @@ class ClaimOf : public ClaimedLimit {
   void refund(Completion done) noexcept override {
     if (std::exchange(refunded_, true)) return done(Outcome{});
     if constexpr (Settled<L>) {
-      if (stands_) return store().execute(change_step(*stands_, 0), std::move(done));
+      if (charged_nothing(decision())) return done(Outcome{});
+      const Word stands = stands_.value_or(grant_->granted);
+      execute_refund(change_step(stands, 0), std::move(done));
+    } else {
+      static_cast<Own&>(*this).refund_grant(*grant_, std::move(done));
     }
-    static_cast<Own&>(*this).refund_grant(*grant_, std::move(done));
   }
   std::optional<Step> settle_step(Cost actual) override {
     if constexpr (Settled<L>) {
-      return settle(actual);
+      return settle_to(actual);
     } else {
       throw std::invalid_argument("\"" + name() + "\" has no settle()");
     }
   }
-  void settled() noexcept override {
-    settled_ = true;
-    if (stands_) wake_waiters();
-  }
+  void settled() noexcept override { settled_ = true; }
 
  protected:
   [[nodiscard]] const L& limiter() const noexcept { return limiter_; }
   [[nodiscard]] Key own_key() const noexcept { return {tag_, name_}; }
   [[nodiscard]] Cost cost() const noexcept { return cost_; }
 
+  Reservation grant_of(const Outcome& own, Time /*asked*/) const noexcept {
+    return L::reservation(own.decision, own.output, cost_);
+  }
+  Step refund_step(const Reservation& grant, Word units) const noexcept {
+    return limiter_.refund_step(own_key(), grant, units);
+  }
+  Step charge_step(const Reservation& grant, Word units) const noexcept {
+    return limiter_.charge_step(own_key(), grant, units);
+  }
+
  private:
-  std::optional<Step> settle(Cost actual) {
+  bool lowers_charge() const noexcept override { return stands_.has_value(); }
+  std::optional<Step> settle_to(Cost actual) {
     if (actual.value() < 0) {
       throw failed_with({"Grants", "settle"}, Errc::invalid_cost,
                         not_allowed("cost", actual.value(), 0, word_limit));
@@ -75,24 +91,12 @@ class ClaimOf : public ClaimedLimit {
     if (settled_) throw std::invalid_argument("\"" + name() + "\" was settled before");
     if (refunded_ || charged_nothing(decision())) return {};
     // Whether or not the store does it; what is charged on top is none of the grant.
-    if (actual.value() < charged()) stands_ = actual.value();
-    return change_step(charged(), actual.value());
-  }
-  /// By the decision.
-  Word charged() const noexcept {
-    if constexpr (SettledByCost<L>) {
-      return cost_.value();
-    } else {
-      return grant_->granted;
-    }
+    if (actual.value() < grant_->granted) stands_ = actual.value();
+    return change_step(grant_->granted, actual.value());
   }
   Step change_step(Word from, Word to) const noexcept {
-    if constexpr (SettledByCost<L>) {
-      return limiter_.settle_step(own_key(), *grant_, SettledCost{from, to});
-    } else {
-      if (to > from) return limiter_.penalize_step(own_key(), to - from);
-      return limiter_.refund_step(own_key(), *grant_, from - to);
-    }
+    const Own& own = static_cast<const Own&>(*this);
+    return to > from ? own.charge_step(*grant_, to - from) : own.refund_step(*grant_, from - to);
   }
 
   L limiter_;
@@ -106,3 +110,24 @@ class ClaimOf : public ClaimedLimit {
 };
 
 }  // namespace sluice::detail
+
+namespace sluice {
+
+// The calls of KeyedLimiter for waiting. Each limiter instantiates them next to its claim.
+template <class Limiter>
+Reservation KeyedLimiter<Limiter>::acquire(const KeyArg& key, Cost cost, const Deadline& deadline,
+                                           const WaitOptions& options) const {
+  return detail::acquire_one(self(), key, cost, deadline, options);
+}
+template <class Limiter>
+Reservation KeyedLimiter<Limiter>::acquire(const KeyArg& key, Cost cost, const Deadline& deadline,
+                                           const WaitOptions& options,
+                                           std::error_code& error) const noexcept {
+  return detail::acquire_one(self(), key, cost, deadline, options, error);
+}
+template <class Limiter>
+std::size_t KeyedLimiter<Limiter>::waiting(const KeyArg& key) const {
+  return waiters_of(named(key));
+}
+
+}  // namespace sluice

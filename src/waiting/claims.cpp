@@ -14,19 +14,25 @@ namespace {
 
 /// Counts refunds, and completes after the last one.
 struct RefundCount {
-  RefundCount(std::span<const std::unique_ptr<ClaimedLimit>> all, Completion completion) noexcept
-      : limits(all), left(all.size()), done(std::move(completion)) {}
+  RefundCount(std::size_t refunds, Completion completion) noexcept
+      : left(refunds), done(std::move(completion)) {}
 
   static void refunded(void* self, const Outcome&) noexcept {
     auto* const all = static_cast<RefundCount*>(self);
     if (all->left.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
     const std::unique_ptr<RefundCount> owned(all);
-    for (const auto& limit : owned->limits) limit->wake_waiters();
     owned->done(Outcome{});
   }
 
-  std::span<const std::unique_ptr<ClaimedLimit>> limits;  // of the caller, until it is done
   std::atomic<std::size_t> left;
+  Completion done;
+};
+
+/// Delivers the decision on a refund.
+struct Deliver {
+  void operator()(const std::error_code& error, const Decision& decision) noexcept {
+    done({error, decision, {}, {}});
+  }
   Completion done;
 };
 
@@ -38,16 +44,16 @@ bool share_store(const ClaimedLimit& a, const ClaimedLimit& b) {
 }  // namespace
 
 void refund_all(std::span<const std::unique_ptr<ClaimedLimit>> limits, Completion done) noexcept {
-  auto* const count = new (std::nothrow) RefundCount(limits, std::move(done));
+  auto* const count = new (std::nothrow) RefundCount(limits.size(), std::move(done));
   if (count == nullptr) return;  // `done` was not moved, and fails
   for (const auto& limit : limits) limit->refund({&RefundCount::refunded, count});
 }
 
-void ClaimedLimit::wake_waiters() const noexcept try {
-  if (freed_early()) return;
-  queues()->wake_first(queue_key(key()));
-} catch (const std::bad_alloc&) {
-  return;  // the first waiter asks again by its own timer
+void ClaimedLimit::execute_refund(const Step& step, Completion done) const noexcept try {
+  Running<Settle, Deliver>::start(detail::give_back<>(WakeUp(queues().get(), key()), store(), step),
+                                  std::move(done));
+} catch (const std::bad_alloc&) {  // the first waiter asks again by its own timer
+  if (done) store().execute(step, std::move(done));
 }
 
 std::system_error ClaimedLimit::failed(const CallName& call, const std::error_code& error) const {
@@ -58,6 +64,13 @@ void require_one_store(std::span<const Claim> claims) {
   if (claims.empty() || claims.size() > Plan::max_steps) {
     throw std::invalid_argument(std::to_string(claims.size()) + " claims, allowed 1 to " +
                                 std::to_string(Plan::max_steps));
+  }
+  std::size_t steps = 0;
+  for (const Claim& claim : claims) steps += claim.limit().step_count();
+  if (steps > Plan::max_steps) {
+    throw std::invalid_argument(std::to_string(claims.size()) + " claims of " +
+                                std::to_string(steps) + " steps, allowed 1 to " +
+                                std::to_string(Plan::max_steps) + " steps");
   }
   const ClaimedLimit& first = claims.front().limit();
   for (const Claim& claim : claims) {

@@ -7,16 +7,11 @@
 
 #include "sluice/detail/store_ref.hpp"
 #include "sluice/rules/wait_line.hpp"
+#include "src/waiting/wake_up.hpp"
 
 namespace sluice::detail {
 
 class WaitQueues;
-
-/// The name of the wait line for `key`, under the same tag.
-[[nodiscard]] std::string wait_line_name(const Key& key);
-/// Wakes a process of the wait line, if it listens.
-void wake_client(const StoreRef& store, std::string_view tag, std::string_view line_name,
-                 Word client) noexcept;
 
 /// The ticket of this process for one key: the requests about it, and what the process knows of the
 /// wait line. The mutex of WaitQueues guards the data members; any thread may call the functions,
@@ -47,7 +42,7 @@ class QueueTicket : public std::enable_shared_from_this<QueueTicket> {
   /// Gives the ticket up if its arrival in the store is this one, and wakes the process that is
   /// first then.
   void leave(Word at) noexcept;
-  void wake(Word client) const noexcept { wake_client(store_, tag_, name_, client); }
+  void wake(Word client, Woken by) const noexcept { wake_client(store_, tag_, name_, client, by); }
   /// Has the first waiter of the queue woken when other processes wake this one. Called once.
   void listen(const std::shared_ptr<WaitQueues>& queues, const std::string& queue) noexcept;
 
@@ -55,7 +50,9 @@ class QueueTicket : public std::enable_shared_from_this<QueueTicket> {
   [[nodiscard]] const StoreRef& store() const noexcept { return store_; }
   [[nodiscard]] Span ttl() const noexcept { return ttl_; }
   /// True after listen() if the store delivers wake-ups.
-  [[nodiscard]] bool is_listening() const noexcept { return subscription_ != nullptr; }
+  [[nodiscard]] bool is_listening() const noexcept {
+    return turns_ != nullptr && releases_ != nullptr;
+  }
 
   /// A ticket lives through a hint of the limiter up to this long without being renewed.
   static constexpr Span longest_hint = std::chrono::minutes{9};
@@ -78,6 +75,7 @@ class QueueTicket : public std::enable_shared_from_this<QueueTicket> {
   Time quiet_until = Time::min();  // no request before this, unless woken
   Span poll{0};                    // the next pause while others are ahead; 0: the first one
   bool is_woken = false;           // since the last request was sent
+  bool is_released = false;        // something came back, and the limiter has not refused since
   bool loses_wake_ups = false;     // a request that was sent without a wake-up was granted
   bool listen_called = false;
   bool receives_wake_ups = false;
@@ -90,7 +88,8 @@ class QueueTicket : public std::enable_shared_from_this<QueueTicket> {
   std::string name_;
   Word client_;
   Span ttl_;
-  std::unique_ptr<Subscription> subscription_;  // written once, before the ticket is entered
+  std::unique_ptr<Subscription> turns_;     // written once, before the ticket is entered
+  std::unique_ptr<Subscription> releases_;  // likewise
 };
 
 }  // namespace sluice::detail

@@ -120,6 +120,7 @@ void WaitQueues::set(const WaitQueueOptions& options) {
   require_valid(options);
   const std::lock_guard lock(mutex_);
   options_ = options;
+  across_processes = options.across_processes;
   if (options.client != 0) client_ = options.client;
 }
 
@@ -134,9 +135,13 @@ std::size_t WaitQueues::waiting(std::string_view key) const {
   return found == queues_.end() ? 0 : found->second.homes;
 }
 
-Word WaitQueues::client() const noexcept {
-  const std::lock_guard lock(mutex_);
-  return client_;
+WaitQueue& WaitQueues::take_queue(const std::string& key) {
+  WaitQueue& queue = queues_[key];
+  if (wake.load(std::memory_order_relaxed) == nullptr) {  // the mutex guards it
+    wake.store(&WaitQueues::wake_waiting, std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_seq_cst);  // see WakeUp::wake_here()
+  }
+  return queue;
 }
 
 std::shared_ptr<QueueTicket> WaitQueues::ticket(Store& store, const Key& key,
@@ -175,7 +180,10 @@ void WaitQueues::wake_first(std::string_view key, Woken by) noexcept try {
     ++queue.wakes;
     if (by == Woken::by_release) ++queue.releases;
     queue.left = {};  // it has more now
-    if (const auto ticket = queue.ticket.lock()) ticket->is_woken = true;
+    if (const auto ticket = queue.ticket.lock()) {
+      ticket->is_woken = true;
+      if (by == Woken::by_release) ticket->is_released = true;
+    }
     if (Waiter* const first = queue.first();
         by == Woken::by_turn && first != nullptr && first->home().queue == &queue) {
       first->wake(false);
@@ -184,6 +192,14 @@ void WaitQueues::wake_first(std::string_view key, Woken by) noexcept try {
   }
   pump(name);
   if (woken) woken->timer_changed();
+} catch (const std::bad_alloc&) {
+  return;  // the first waiter asks again by its own timer
+}
+
+void WaitQueues::wake_waiting(WhoWaits& queues, const Key& key) noexcept try {
+  // Who is granted may end the limiter.
+  const auto alive = static_cast<WaitQueues&>(queues).shared_from_this();
+  alive->wake_first(queue_key(key), Woken::by_release);
 } catch (const std::bad_alloc&) {
   return;  // the first waiter asks again by its own timer
 }
@@ -302,6 +318,7 @@ void WaitQueues::pump(const std::string& key) noexcept {
   }
   queue.is_pumping = false;
   if (queue.callers == 0) queues_.erase(key);  // `found` may be stale
+  if (queues_.empty()) wake.store(nullptr, std::memory_order_relaxed);
 }
 
 std::string queue_key(const Key& key) {

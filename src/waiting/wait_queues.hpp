@@ -1,6 +1,7 @@
 // The queues of the callers that wait for a limiter in this process.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -11,6 +12,7 @@
 #include <unordered_map>
 
 #include "sluice/detail/waiter.hpp"
+#include "sluice/limiters/waitable.hpp"
 #include "sluice/wait_options.hpp"
 #include "src/waiting/line.hpp"
 #include "src/waiting/queue_ticket.hpp"
@@ -63,6 +65,7 @@ struct WaitQueue {
   std::size_t in_flight = 0;                    // asking or entering
   std::size_t in_flight_limit = max_in_flight;  // as the last answer suggests
   Time last_grant{};                            // the time of the latest grant
+  Time last_answer{};                           // ... or refusal by this limit
   Decision left{};                              // what that has left
   bool is_pumping = false;
   bool pump_again = false;
@@ -75,7 +78,7 @@ struct WaitQueue {
 /// callers have been answered, or at once while recent answers were grants. A caller that is
 /// refused and can still meet its deadline becomes the first of its queue; only the first asks
 /// again. Thread-safe.
-class WaitQueues : public std::enable_shared_from_this<WaitQueues> {
+class WaitQueues : public WhoWaits, public std::enable_shared_from_this<WaitQueues> {
  public:
   explicit WaitQueues(std::mutex& mutex) noexcept : mutex_(mutex) {}
   [[nodiscard]] std::mutex& mutex() const noexcept { return mutex_; }
@@ -84,19 +87,13 @@ class WaitQueues : public std::enable_shared_from_this<WaitQueues> {
   void set(const WaitQueueOptions& options);
   [[nodiscard]] WaitQueueOptions options() const;
 
-  enum class Woken : std::uint8_t {
-    by_release,  ///< something came back in this process: the limiter may grant before its hint
-    by_turn,     ///< another process says that it is this one's turn
-  };
   /// Has the first waiter for the key ask again at once, or at the limiter's hint if it is woken by
-  /// its turn alone. A release of another process comes as a turn.
-  void wake_first(std::string_view key, Woken by = Woken::by_release) noexcept;
-  /// Whether who waits there may hold tickets.
-  [[nodiscard]] bool has_tickets_at(const Store& store) const {
-    return options().across_processes && store.keeps_order();
-  }
+  /// its turn alone.
+  void wake_first(std::string_view key, Woken by) noexcept;
+
   /// The number of this process in wait lines; 0: it has none.
-  [[nodiscard]] Word client() const noexcept;
+  [[nodiscard]] Word client() const noexcept { return client_; }
+
   /// Cancels all waits.
   void cancel_all() noexcept;
   /// How many callers wait for the key.
@@ -105,6 +102,9 @@ class WaitQueues : public std::enable_shared_from_this<WaitQueues> {
  private:
   friend class Waiter;
 
+  static void wake_waiting(WhoWaits& queues, const Key& key) noexcept;
+  /// A queue of the key, for a caller that will wait. Under the mutex. May throw std::bad_alloc.
+  [[nodiscard]] WaitQueue& take_queue(const std::string& key);
   /// The ticket of this process for the key, shared by all that wait for it here; null without
   /// WaitQueueOptions::across_processes. Under the mutex.
   [[nodiscard]] std::shared_ptr<QueueTicket> ticket(Store& store, const Key& key,
@@ -126,7 +126,7 @@ class WaitQueues : public std::enable_shared_from_this<WaitQueues> {
   // Keys for which other processes waited lately, and until when that is taken for true. A caller
   // joins them before it asks, which saves a request.
   std::unordered_map<std::string, Time> contended_;
-  Word client_ = 0;  // drawn when it is first needed
+  std::atomic<Word> client_{0};  // drawn when it is first needed
   // How far the store's clock is ahead of the clock that waits are measured on, by the answers.
   std::optional<Span> store_clock_lead_{};
 };

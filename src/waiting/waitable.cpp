@@ -20,6 +20,7 @@ std::mutex& wait_mutex(const Store& store) noexcept {
 }  // namespace detail
 
 Waitable::Waitable(const Store& store)
-    : queues_(std::make_shared<detail::WaitQueues>(detail::wait_mutex(store))) {}
+    : queues_(std::make_shared<detail::WaitQueues>(detail::wait_mutex(store))),
+      who_waits_(queues_.get()) {}
 
 }  // namespace sluice

@@ -27,6 +27,7 @@ Waiter::Waiter(ClaimedLimits limits, const Deadline& deadline, Caller caller,
     : limits_(std::move(limits)),
       store_(limits_.front()->store()),
       clock_(limits_.front()->store().clock()),
+      is_shared_(!limits_.front()->store().stamps_by_clock()),
       deadline_(deadline.on(clock_)),
       caller_(std::move(caller)),
       mutex_(limits_.front()->queues()->mutex()),
@@ -37,7 +38,9 @@ Waiter::Waiter(ClaimedLimits limits, const Deadline& deadline, Caller caller,
                        .key = queue_key(limit->key()),
                        .units = std::clamp(limit->units(), Word{0}, most_units),
                        .freed_early = limit->freed_early()});
+    plan_size_ += limit->step_count();
   }
+  asked_.reserve(plan_size_ + 1);
 }
 
 std::system_error Waiter::failed(const CallName& call, const std::error_code& error) const {
@@ -103,7 +106,8 @@ void Waiter::pause(Time now) noexcept {
   home().queue->put_back(*this);
   home().queue->in_flight_limit = 1;
   stage_ = Stage::sleeping;
-  earliest_ = until_ = pause_end(now);
+  earliest_ = pause_end(now);
+  until_ = std::min(earliest_, recheck_at());
 }
 
 void Waiter::on_time() noexcept {
@@ -145,6 +149,7 @@ Time Waiter::timer() const {
       return is_about_to_ask() ? Time::max() : deadline_;
     case Stage::sleeping:
       return std::min(until_, next_lapse());
+    case Stage::preparing:
     case Stage::asking:
     case Stage::entering:
       return answer_by_;
@@ -156,14 +161,15 @@ Time Waiter::timer() const {
 bool Waiter::is_under_way() const {
   const std::lock_guard lock(mutex_);
   if (stage_ == Stage::queued) return is_about_to_ask();
-  return stage_ == Stage::asking || stage_ == Stage::entering || stage_ == Stage::refunding;
+  return is_at_store() || stage_ == Stage::refunding;
 }
 
 /// Its next request follows at once. It must not count as waiting for an instant: a clock that
 /// advances whenever all threads wait would advance.
 bool Waiter::is_about_to_ask() const noexcept { return resumes_ && is_next(); }
 
-/// The wait ends without an answer. Entering the wait line charges nothing: the last refusal holds.
+/// The wait ends without an answer. Only asking may have charged something: otherwise the last
+/// refusal holds.
 Waiter::PendingActions Waiter::give_up() noexcept {
   home().queue->put_back(*this);
   const Errc harmless = cancelled_ ? Errc::cancelled : Errc::timed_out;
@@ -183,7 +189,7 @@ Waiter::PendingActions Waiter::take_answer(std::error_code error,
   }
   if (!decision.allowed) return cancelled_ ? end(Errc::cancelled) : refuse(decision);
   note_grant(decision);
-  const Word wake = ticket_ ? pass_ticket_on() : 0;
+  const NextProcess wake = ticket_ ? pass_ticket_on() : NextProcess{};
   return cancelled_ ? begin_refund(wake) : end({}, wake);
 }
 
@@ -193,6 +199,7 @@ Waiter::PendingActions Waiter::refuse(const Decision& decision) noexcept {
   const Span hint = std::max(Span{1}, decision.retry_after);
   refusal_ = decision;
   refused_by_ = place_at(refused_by_);
+  places_[refused_by_].queue->last_answer = now;
   if (ticket_) {
     home().queue->in_flight_limit = 1;
     return refuse_with_ticket(hint, now);
@@ -207,7 +214,7 @@ Waiter::PendingActions Waiter::refuse(const Decision& decision) noexcept {
   }
   stage_ = Stage::sleeping;
   earliest_ = now + hint;
-  until_ = now + sleep_after(hint);
+  until_ = std::min(now + sleep_after(hint), recheck_at());
   if (home().freed_early) until_ = std::min(until_, deadline_);
   return {.timer = true};
 }
@@ -234,11 +241,12 @@ Span Waiter::degraded_sleep(Span hint) const noexcept {
   return refusal_.source == Source::fallback ? std::min(hint, longest_degraded_sleep) : hint;
 }
 
-Waiter::PendingActions Waiter::end(std::error_code error, Word wake) noexcept {
+Waiter::PendingActions Waiter::end(std::error_code error, NextProcess wake) noexcept {
   PendingActions actions = leave_queues();
   stage_ = Stage::done;
   actions.finish = !std::exchange(is_over_, true);
-  actions.wake = wake;
+  actions.wake = wake.client;
+  actions.wake_by = wake.by;
   actions.error = error;
   return actions;
 }
@@ -250,12 +258,13 @@ Waiter::PendingActions Waiter::end_refused(Span wait) noexcept {
   return end({});
 }
 
-Waiter::PendingActions Waiter::begin_refund(Word wake) noexcept {
+Waiter::PendingActions Waiter::begin_refund(NextProcess wake) noexcept {
   PendingActions actions = leave_queues();
   stage_ = Stage::refunding;
   self_ = shared_from_this();
   actions.refund = true;
-  actions.wake = wake;
+  actions.wake = wake.client;
+  actions.wake_by = wake.by;
   return actions;
 }
 
@@ -284,7 +293,9 @@ void Waiter::run(const PendingActions& actions) noexcept {
     overtaken->timer_changed();
   }
   if (actions.timer) timer_changed();
-  if (actions.wake != 0) actions.ticket->wake(actions.wake);
+  if (actions.wake != 0) {
+    actions.ticket->wake(actions.wake, actions.wake_by);
+  }
 }
 
 }  // namespace sluice::detail

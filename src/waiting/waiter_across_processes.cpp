@@ -16,27 +16,11 @@ constexpr Span shortest_poll = std::chrono::milliseconds{1};
 // earlier: no wait lasts so long. Arrivals by today's epoch remain below 2^52 for 80 years.
 constexpr Word class_span = Word{1} << 40;
 
-/// Grants are the shortest.
-bool shorter_wait(const Decision& a, const Decision& b) noexcept {
-  return a.allowed != b.allowed ? a.allowed : a.retry_after < b.retry_after;
-}
-
 std::span<const Word> turn_output(const Outcome& outcome) noexcept {
   return outcome.output.last(WaitLineRule::output);
 }
 
 }  // namespace
-
-/// The outcome of the limiter's steps, granted if the turn was as well.
-Outcome Waiter::without_turn(const Outcome& outcome) const noexcept {
-  const auto steps = outcome.steps.first(limits_.size());
-  Outcome own{{},
-              *std::max_element(steps.begin(), steps.end(), shorter_wait),
-              steps,
-              outcome.output.first(outcome.output.size() - WaitLineRule::output)};
-  own.decision.allowed = outcome.decision.allowed;
-  return own;
-}
 
 /// Whether it may ask while others of this process do: if no other process waits, or the limiter
 /// has enough for those ahead and these. Otherwise each grant of one would refuse the others.
@@ -52,20 +36,17 @@ bool Waiter::may_ask_too() const noexcept {
 
 /// The limiter may have units for it.
 bool Waiter::is_due(Time now) const noexcept {
-  return now >= ask_at_ || (ticket_->is_woken && home().freed_early);
+  return now >= std::min(ask_at_, recheck_at()) || (ticket_->is_woken && home().freed_early);
 }
 
-/// `step` is the wait line's step: alone for Next::enter, beside the limiter's for Next::ask.
+/// `step` is that of Next::enter.
 Waiter::Next Waiter::next_with_ticket(Time now, std::optional<Step>& step, bool& listen) noexcept {
   QueueTicket& ticket = *ticket_;
   const Time paused = pause_end(now);
   earliest_ = std::max(earliest_, paused);
   ask_at_ = std::max(ask_at_, paused);
   const bool may_ask = ticket.is_woken || now >= std::min(ticket.quiet_until, ticket.enough_at);
-  if (now >= deadline_ || (is_due(now) && may_ask && !must_enter())) {
-    step = turn_step(now);
-    return Next::ask;
-  }
+  if (now >= deadline_ || (is_due(now) && may_ask && !must_enter())) return Next::ask;
   if (renew_ticket_at(now) > now) return Next::nothing;
   listen = !std::exchange(ticket.listen_called, true);
   step = enter_step(now);
@@ -170,6 +151,12 @@ Time Waiter::renew_ticket_at(Time now) const noexcept {
 
 Span Waiter::recheck() const noexcept { return home().queues->options_.recheck; }
 
+/// When the first waiter asks again before the limiter's hint: another process may have given
+/// something back.
+Time Waiter::recheck_at() const noexcept {
+  return is_shared_ ? home().queue->last_answer + recheck() : Time::max();
+}
+
 bool Waiter::wake_ups_arrive() const noexcept {
   return ticket_->receives_wake_ups && !ticket_->loses_wake_ups;
 }
@@ -190,6 +177,7 @@ void Waiter::sleep_with_ticket(Time now) noexcept {
   const Time turn = std::min(ticket.quiet_until, ticket.enough_at);
   const Time ask = ticket.is_woken ? ask_at_ : std::max(ask_at_, turn);
   until_ = std::min({ask, renew_ticket_at(now), deadline_});
+  if (!ticket.is_behind() || ticket.is_woken) until_ = std::min(until_, recheck_at());
 }
 
 /// What orders processes, by the clock of the wait: the highest priority that waits here, or is
@@ -208,9 +196,10 @@ Word Waiter::arrival_of(Word rank) const noexcept {
   return lead ? std::clamp(rank + lead->count(), Word{1}, word_limit) : word_limit;
 }
 
-/// The next waiter of this process while this one asks, or null.
+/// The next waiter of this process that can take the ticket while this one asks, or null.
 const Waiter* Waiter::successor() const noexcept {
-  return home().queues->store_clock_lead_ ? home().queue->first() : nullptr;
+  const Waiter* const first = home().queues->store_clock_lead_ ? home().queue->first() : nullptr;
+  return first != nullptr && first->ticket_ == ticket_ ? first : nullptr;
 }
 
 /// The store answered between sent_ and now, which bounds the difference of the two clocks. The
@@ -223,15 +212,14 @@ void Waiter::note_store_clock(Time at) noexcept {
 }
 
 /// Keeps what the answer to a turn step says of the wait line.
-void Waiter::note_turn(const Outcome& outcome) noexcept {
+void Waiter::note_turn(const Outcome& outcome, const Outcome& own) noexcept {
   QueueTicket& ticket = *ticket_;
-  const auto own = outcome.steps.first(limits_.size());
   const Decision& turn = outcome.steps.back();
   ticket.round_trip = clock_.now() - sent_;
   if (!is_degraded(outcome.decision.source)) note_store_clock(turn.at);
   ticket.first_other = turn_output(outcome)[1];
   limiter_grants_ =
-      std::all_of(own.begin(), own.end(), [](const Decision& d) { return d.allowed; });
+      std::all_of(own.steps.begin(), own.steps.end(), [](const Decision& d) { return d.allowed; });
   ahead_expire_in_ = turn.allowed ? Span{0} : turn.retry_after;
   if (outcome.decision.allowed || !turn.allowed) {
     ticket.units_ahead = turn_output(outcome)[0];
@@ -242,8 +230,8 @@ void Waiter::note_turn(const Outcome& outcome) noexcept {
   if (!ticket.is_behind()) ticket.quiet_until = Time::min();
 }
 
-/// After a grant the ticket is the next waiter's. Returns the process to wake, or 0.
-Word Waiter::pass_ticket_on() noexcept {
+/// After a grant the ticket is the next waiter's. Returns the process to wake.
+Waiter::NextProcess Waiter::pass_ticket_on() noexcept {
   QueueTicket& ticket = *ticket_;
   const Time now = clock_.now();
   ticket.is_entered = next_arrival_ != 0;
@@ -263,7 +251,11 @@ Word Waiter::pass_ticket_on() noexcept {
   }
   ticket.was_contended = false;
   if (next_arrival_ == 0 && ticket.first_other != 0) home().queues->note_contended(home().key, now);
-  return ticket.is_behind() ? ticket.first_other : 0;
+  if (home().queue->left.remaining == 0) ticket.is_released = false;
+  if (!ticket.is_behind()) return {};
+  // What has come back may be enough for that process as well.
+  const bool released = std::exchange(ticket.is_released, false);
+  return {ticket.first_other, released ? Woken::by_release : Woken::by_turn};
 }
 
 /// After a refusal: asks again later, or ends.
@@ -286,6 +278,7 @@ Waiter::PendingActions Waiter::refuse_with_ticket(Span hint, Time now) noexcept 
     ticket.is_woken = true;
     return {.timer = true};
   }
+  const bool released = std::exchange(ticket.is_released, false) && limiter_grants_;
   if (!ticket.is_behind()) return {};
   if (asks_early_) ++ticket.in_vain;
   expect_enough(refusal_, limiter_grants_ ? now : ask_at_, limiter_grants_ ? refusal_.remaining : 0,
@@ -295,7 +288,9 @@ Waiter::PendingActions Waiter::refuse_with_ticket(Span hint, Time now) noexcept 
   ticket.poll = std::min(2 * ticket.poll, recheck());
   // The first process could be granted, and does not seem to know. A process that was woken itself
   // wakes nobody: two could wake each other for ever.
-  return {.wake = asks_woken_ || asks_early_ ? 0 : ticket.first_other, .ticket = ticket_};
+  return {.wake = asks_woken_ || asks_early_ ? 0 : ticket.first_other,
+          .wake_by = released ? Woken::by_release : Woken::by_turn,
+          .ticket = ticket_};
 }
 
 /// Keeps what the answer to an enter step says. Returns the process to wake, or 0.
@@ -356,7 +351,7 @@ void Waiter::entered(void* self, const Outcome& outcome) noexcept {
       actions.ticket = waiter.ticket_;
       if (!outcome.error) actions.leave = waiter.leave_if_nobody_waits();
     } else if (waiter.cancelled_) {
-      actions = waiter.end(Errc::cancelled, wake);
+      actions = waiter.end(Errc::cancelled, {wake, Woken::by_turn});
     } else {
       waiter.stage_ = Stage::queued;
       waiter.resumes_ = true;

@@ -10,7 +10,7 @@ namespace sluice::detail {
 /// Keeps the queues of its limits while it waits.
 void Waiter::take_places() {
   for (Place& place : places_) {
-    WaitQueue& queue = place.queues->queues_[place.key];
+    WaitQueue& queue = place.queues->take_queue(place.key);
     place.queue = &queue;
     place.wakes = queue.wakes;
     place.releases = queue.releases;
@@ -53,17 +53,18 @@ Waiter::PendingActions Waiter::join_line() {
   return actions;
 }
 
-/// The first who waits decides whether the queue has a ticket.
+/// The first who waits decides whether the queue has a ticket. A plan that is full has no room for
+/// the question whose turn it is.
 void Waiter::take_ticket() {
+  const ClaimedLimit& limit = *limits_[home_];
   WaitQueue& queue = *home().queue;
+  ticket_ = nullptr;
+  if (!limit.is_shared() || plan_size_ == Plan::max_steps) return;
   if (queue.homes > 0) {
     ticket_ = queue.ticket.lock();
     return;
   }
-  const ClaimedLimit& limit = *limits_[home_];
-  ticket_ = store_.is_over() || limit.asks_by_itself()
-                ? nullptr
-                : home().queues->ticket(store_.get(), limit.key(), home().key);
+  if (!store_.is_over()) ticket_ = home().queues->ticket(store_.get(), limit.key(), home().key);
   queue.ticket = ticket_;
 }
 
@@ -80,7 +81,7 @@ void Waiter::sleep_after_joining(Time asleep_until, Span hint) noexcept {
     return;
   }
   stage_ = Stage::sleeping;
-  until_ = now + sleep_after(hint);
+  until_ = std::min(now + sleep_after(hint), recheck_at());
   if (home().freed_early) until_ = std::min(until_, deadline_);
 }
 
@@ -105,7 +106,7 @@ Span Waiter::wait_behind(const Waiter& first, Word ahead) const noexcept {
 std::shared_ptr<Waiter> Waiter::overflow_victim() noexcept {
   if (home().queues->options_.overflow == Overflow::refuse_newest) return shared_from_this();
   for (const auto& [number, waiter] : home().queue->waiters) {
-    if (waiter->stage_ != Stage::asking && waiter->stage_ != Stage::entering) return waiter;
+    if (!waiter->is_at_store()) return waiter;
   }
   return shared_from_this();
 }
@@ -194,9 +195,7 @@ std::optional<std::size_t> Waiter::place_in(const WaitQueue& queue) const noexce
 }
 
 /// It is its turn at its home.
-bool Waiter::is_at_its_turn() const noexcept {
-  return stage_ == Stage::asking || stage_ == Stage::entering || is_first();
-}
+bool Waiter::is_at_its_turn() const noexcept { return is_at_store() || is_first(); }
 
 /// When it next loses a turn that it keeps elsewhere.
 Time Waiter::next_lapse() const noexcept {

@@ -67,7 +67,7 @@ class Pair {
     const Span wait = random_.one_in(2) ? 0s : up_to(scale_.wait);
     Reservation a = bucket_.reserve(asked, units, wait);
     Reservation b = bucket_.reserve(spared, units, wait);
-    REQUIRE(a.decision == b.decision);
+    REQUIRE(static_cast<const Decision&>(a) == b);
     if (a) held_.emplace_back(a, b);
   }
 
@@ -77,7 +77,7 @@ class Pair {
     auto& [a, b] = held_[index];
     const Word amount = random_.one_in(2) ? a.granted : random_.between(0, a.granted);
     REQUIRE(bucket_.refund(asked, a, amount) == bucket_.refund(spared, b, amount));
-    REQUIRE(a.decision.retry_after == b.decision.retry_after);
+    REQUIRE(a.retry_after == b.retry_after);
     if (a.granted == 0) held_.erase(held_.begin() + static_cast<std::ptrdiff_t>(index));
   }
 
@@ -90,12 +90,12 @@ class Pair {
     held_.clear();  // of earlier grants less comes back, as documented
     if (r.wait() > 0s) ++waited;
     static_cast<void>(bucket_.peek(asked, cost()));
-    until = std::min(until, r.at());
+    until = std::min(until, r.ready_at());
     if (depth > 1) ask_in_vain(depth - 1, until);
     const Span rest = until - clock_.now();
     if (rest > 0s && random_.one_in(2)) clock_.advance(up_to(rest - 1us));
-    const auto in_time = [&] { return r.at() > clock_.now() || r.decision.at == clock_.now(); };
-    if (random_.one_in(3) && r.decision.at == clock_.now()) {  // in two parts
+    const auto in_time = [&] { return r.ready_at() > clock_.now() || r.at == clock_.now(); };
+    if (random_.one_in(3) && r.at == clock_.now()) {  // in two parts
       const Word part = random_.between(0, r.granted);
       const bool all = in_time();
       const Word given = bucket_.refund(asked, r, part);
@@ -178,7 +178,7 @@ TEST_CASE("what is given back after the clock was set back is there at once",
         const Word cost = random.between(1, most.burst);
         Reservation r = bucket.reserve("k", cost, Span{random.between(0, most.wait.count())});
         // Its time may lie a minute ahead: beyond that it is given up.
-        const Word ahead = r ? r.decision.retry_after.count() : 0;
+        const Word ahead = r ? r.retry_after.count() : 0;
         const Span step{random.between(0, 60'000'000 - ahead)};
         clock.advance(-step);
         if (r) REQUIRE(bucket.cancel("k", r) == cost);
@@ -306,13 +306,15 @@ TEST_CASE(
           REQUIRE(log.reserve(asked, cost, wait).allowed ==
                   log.reserve(spared, cost, wait).allowed);
         } else {
-          const WindowReservation r = log.reserve(asked, cost, wait);
+          Reservation r = log.reserve(asked, cost, wait);
           if (!r.allowed) continue;
-          const WindowReservation behind = log.reserve(asked, random.between(1, limit), wait);
-          if (behind.allowed) REQUIRE(log.cancel(asked, behind) == behind.granted);
-          clock.advance(Span{random.between(0, (r.at() - clock.now()).count())});
+          Reservation behind = log.reserve(asked, random.between(1, limit), wait);
+          const Word behind_it = behind.granted;
+          REQUIRE(log.cancel(asked, behind) == behind_it);
+          clock.advance(Span{random.between(0, (r.ready_at() - clock.now()).count())});
           REQUIRE(log.cancel(asked, r) == cost);
-          const Time due = std::max(r.at(), behind.allowed ? behind.at() : r.at());
+          const Time due =
+              std::max(r.ready_at(), behind.allowed ? behind.ready_at() : r.ready_at());
           if (due > clock.now()) ++waited;
           for (const Word units : {Word{1}, limit}) {
             const Decision with = log.peek(asked, units);
@@ -342,25 +344,25 @@ TEST_CASE(
     "[sliding_window][shared_sliding_window]") {
   for_each_store([](Store& store, VirtualClock& clock) {
     const SlidingWindow log(store, "w", {{3, 1s}});
-    const SharedSlidingWindow rate(store, "r", "rate");
-    rate.configure(RateType::overall, 3, 1s, SpentPermits::forgotten);
+    const SharedSlidingWindow rate(store, "rate");
+    rate.configure("r", RateType::overall, 3, 1s, SpentPermits::forgotten);
     for (int i = 0; i < 3; ++i) {
       REQUIRE(log.try_acquire("k"));
-      REQUIRE(rate.try_acquire());
+      REQUIRE(rate.try_acquire("r"));
       clock.advance(100ms);
     }
     const Decision before = log.peek("k");
-    const Decision rated = rate.peek();
-    const WindowReservation r = log.reserve("k", 1, 5s);
-    RateReservation permit = rate.reserve(1, 5s);
+    const Decision rated = rate.peek("r");
+    Reservation r = log.reserve("k", 1, 5s);
+    Reservation permit = rate.reserve("r", 1, 5s);
     CHECK(r.retry_after == 700ms);
     CHECK(permit.retry_after == 700ms);
     CHECK(log.cancel("k", r) == 1);
-    CHECK(rate.cancel(permit) == 1);
+    CHECK(rate.cancel("r", permit) == 1);
     CHECK(log.peek("k") == before);
-    CHECK(rate.peek() == rated);
+    CHECK(rate.peek("r") == rated);
     // Of two that wait for the second of two units, the first of them counts for as long.
-    const WindowReservation two = log.reserve("k", 2, 5s);
+    Reservation two = log.reserve("k", 2, 5s);
     CHECK(two.retry_after == 800ms);
     CHECK(log.cancel("k", two) == 2);
     CHECK(log.peek("k").retry_after == 800ms);
@@ -381,7 +383,7 @@ TEST_CASE("a slot that is given back is as if nobody had asked for it", "[slot_l
         } else if (const SlotPermit first = lock.reserve(asked, most)) {
           const SlotPermit second = lock.reserve(asked, most);
           if (second) REQUIRE(lock.cancel(asked, second));
-          const Span rest = std::max(first.at() - clock.now(), Span{0});
+          const Span rest = std::max(first.ready_at() - clock.now(), Span{0});
           clock.advance(Span{random.between(0, rest.count())});
           REQUIRE(lock.cancel(asked, first));
         }
@@ -409,8 +411,8 @@ TEST_CASE("what a plan has reserved is given back in a plan, as if nobody had as
     const std::array asks{lumps.reserve_step("k", 2, 5s), steady.reserve_step("k", 3, 5s)};
     std::array<Decision, 2> answers;
     REQUIRE(decide(store, asks, error, answers, told).retry_after == 950ms);
-    const Reservation of_lumps(answers[0], std::span(told).first(3));
-    const Reservation of_steady(answers[1], std::span(told).last(3));
+    const Reservation of_lumps = TokenBucket::reservation(answers[0], std::span(told).first(3));
+    const Reservation of_steady = TokenBucket::reservation(answers[1], std::span(told).last(3));
     CHECK(of_steady.wait() == 150ms);
     const std::array backs{lumps.refund_step("k", of_lumps, of_lumps.granted),
                            steady.refund_step("k", of_steady, of_steady.granted)};

@@ -44,11 +44,11 @@ std::vector<Case> cases() {
        }},
       {"shared sliding window",
        [](Store& s) {
-         const SharedSlidingWindow window(s, "sw", "k");
-         window.try_configure(RateType::overall, 1, 1min);
-         return window.try_acquire();
+         const SharedSlidingWindow window(s, "k");
+         window.try_configure("sw", RateType::overall, 1, 1min);
+         return window.try_acquire("sw");
        }},
-      {"slot lock", [](Store& s) { return SlotLock(s, "s", 1min).reserve("k", 0s).decision; }},
+      {"slot lock", [](Store& s) { return Decision(SlotLock(s, "s", 1min).reserve("k", 0s)); }},
       {"leases",
        [](Store& s) {
          static std::uint64_t asked = 0;  // each asks under an id of its own
@@ -59,12 +59,6 @@ std::vector<Case> cases() {
 }
 
 /// A SharedSlidingWindow, as a limiter of keys.
-struct OneWindow {
-  std::shared_ptr<SharedSlidingWindow> limiter;
-  void block(const char*, Span span) const { limiter->block(span); }
-  [[nodiscard]] Decision try_acquire(const char*) const { return limiter->try_acquire(); }
-};
-
 struct Places {
   ConcurrencyLimiter jobs;
   void block(const char* key, Span span) const { jobs.block(key, span); }
@@ -77,9 +71,7 @@ struct Places {
 struct Slots {
   SlotLock lock;
   void block(const char* key, Span span) const { lock.block(key, span); }
-  [[nodiscard]] Decision try_acquire(const char* key) const {
-    return lock.reserve(key, 0s).decision;
-  }
+  [[nodiscard]] Decision try_acquire(const char* key) const { return lock.reserve(key, 0s); }
 };
 
 }  // namespace
@@ -161,8 +153,8 @@ TEST_CASE("what is blocked stays so for as long as a clock lies behind, to the t
   check("fixed window", [](Store& s) { return FixedWindow(s, "f", 1, Calendar::every(1s)); });
   check("leases", [](Store& s) { return Places{{s, "l", 1}}; });
   check("shared sliding window", [](Store& s) {
-    const OneWindow window{std::make_shared<SharedSlidingWindow>(s, "w", "k")};
-    window.limiter->configure(RateType::overall, 1, 1s);
+    SharedSlidingWindow window(s, "w");
+    window.configure("k", RateType::overall, 1, 1s);
     return window;
   });
   check("slot lock", [](Store& s) { return Slots{{s, "s", 1s}}; });

@@ -16,50 +16,26 @@ using namespace std::chrono_literals;
 
 namespace {
 
-const Decision& decision_of(const Decision& decision) { return decision; }
-const Decision& decision_of(const Reservation& reservation) { return reservation.decision; }
-
-/// A shared sliding window is asked without a key.
-class OfRate {
- public:
-  OfRate(Store& store, const SharedSlidingWindow& rate) : store_(store), rate_(rate) {}
-  [[nodiscard]] Decision peek(const Key&, Cost cost) const { return rate_.peek(cost); }
-  [[nodiscard]] Decision try_acquire(const Key&, Cost cost) const {
-    return rate_.try_acquire(cost);
-  }
-  [[nodiscard]] Decision try_acquire(const Key&, Cost cost, const RequestId& id) const {
-    return rate_.try_acquire(cost, id);
-  }
-  [[nodiscard]] RateReservation reserve(const Key&, Cost cost, Span wait) const {
-    return rate_.reserve(cost, wait);
-  }
-  [[nodiscard]] Decision in_plan() const { return decide(store_, rate_.acquire_steps(0)); }
-  [[nodiscard]] Decision block(const Key&, Span span) const { return rate_.block(span); }
-
- private:
-  Store& store_;
-  const SharedSlidingWindow& rate_;
-};
-
 /// What every form that does not wait answers to a cost of 0.
 template <class Limiter>
 std::vector<Decision> answers(const Limiter& limiter, Random& random) {
   std::vector<Decision> all{limiter.peek("k", 0), limiter.try_acquire("k", 0),
                             limiter.try_acquire("k", 0, RequestId::draw(random))};
-  if constexpr (requires { limiter.in_plan(); }) {
-    all.push_back(limiter.in_plan());
+  if constexpr (requires { limiter.acquire_steps("k", 0); }) {
+    all.push_back(decide(limiter.store(), limiter.acquire_steps("k", 0)));
+    all.push_back(decide(limiter.store(), limiter.peek_steps("k", 0)));
   } else {
     all.push_back(decide(limiter.store(), limiter.acquire_step("k", 0)));
     all.push_back(decide(limiter.store(), limiter.peek_step("k", 0)));
   }
   if constexpr (requires { limiter.reserve("k", 0, 0s); }) {
-    all.push_back(decision_of(limiter.reserve("k", 0, 0s)));
+    all.push_back(limiter.reserve("k", 0, 0s));
   }
   if constexpr (requires { limiter.borrow("k", 0, 0s); }) {
-    all.push_back(decision_of(limiter.borrow("k", 0, 0s)));
+    all.push_back(limiter.borrow("k", 0, 0s));
   }
   if constexpr (requires { limiter.try_acquire_up_to("k", 0, 0); }) {
-    all.push_back(decision_of(limiter.try_acquire_up_to("k", 0, 0)));
+    all.push_back(limiter.try_acquire_up_to("k", 0, 0));
   }
   return all;
 }
@@ -94,13 +70,13 @@ void check_waits(const Limiter& limiter, VirtualClock& clock, Random& random, Sp
   const Decision before = limiter.peek("k", 1);
   refused(wait);
   if constexpr (requires { limiter.reserve("k", 0, wait); }) {
-    CHECK(decision_of(limiter.reserve("k", 0, wait - 1us)).retry_after == 1us);
-    const Decision ahead = decision_of(limiter.reserve("k", 0, wait));
+    CHECK(limiter.reserve("k", 0, wait - 1us).retry_after == 1us);
+    const Decision ahead = limiter.reserve("k", 0, wait);
     CHECK(ahead.allowed);
     CHECK(ahead.retry_after == wait);
   }
   if constexpr (requires { limiter.try_acquire_up_to("k", 5, 0); }) {
-    CHECK(decision_of(limiter.try_acquire_up_to("k", 5, 0)).retry_after == wait);
+    CHECK(limiter.try_acquire_up_to("k", 5, 0).retry_after == wait);
   }
   CHECK(limiter.peek("k", 1) == before);
   clock.advance(wait - 1us);
@@ -147,7 +123,7 @@ void check_all(const std::function<Limiter(const char*)>& make, VirtualClock& cl
     align(clock);
     const Limiter limiter = make("promised");
     REQUIRE(limiter.try_acquire("k", 5));
-    const Decision ahead = decision_of(limiter.reserve("k", 3, 30s));
+    const Decision ahead = limiter.reserve("k", 3, 30s);
     REQUIRE(ahead.retry_after > 0s);
     check_waits(limiter, clock, random, ahead.retry_after);
   }
@@ -197,14 +173,11 @@ TEST_CASE("a cost of 0 fits unless something is owed, blocked or promised, in ev
           return FixedWindow(store, std::string("fixed ") + name, 5, Calendar::every(10s));
         },
         clock, random, {.owed = 10s});
-    int rates = 0;
-    std::vector<std::unique_ptr<SharedSlidingWindow>> kept;
-    check_all<OfRate>(
-        [&](const char*) {
-          kept.push_back(
-              std::make_unique<SharedSlidingWindow>(store, std::to_string(++rates), "rate"));
-          kept.back()->configure(RateType::overall, 5, 10s, SpentPermits::forgotten);
-          return OfRate(store, *kept.back());
+    check_all<SharedSlidingWindow>(
+        [&](const char* name) {
+          SharedSlidingWindow rate(store, std::string("rate ") + name);
+          rate.configure("k", RateType::overall, 5, 10s, SpentPermits::forgotten);
+          return rate;
         },
         clock, random, {.owed = 0s});
   });

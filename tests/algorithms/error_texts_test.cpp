@@ -65,8 +65,8 @@ TEST_CASE("an exception names the call that failed", "[errors]") {
         common(bucket, "TokenBucket");
         CHECK(named_by([&] { bucket.penalize(bad, 1); }) == "TokenBucket::penalize");
         CHECK(named_by([&] { return bucket.borrow(bad, 1, 1s); }) == "TokenBucket::borrow");
-        Reservation none;
-        CHECK(named_by([&] { bucket.cancel(bad, none); }) == "TokenBucket::cancel");
+        Reservation tokens = bucket.reserve("alice", 1);
+        CHECK(named_by([&] { bucket.cancel(bad, tokens); }) == "TokenBucket::cancel");
         BoundTokenBucket bound = bucket.at("alice");
         CHECK(named_by([&] { return bound.try_acquire(-1); }) == "BoundTokenBucket::try_acquire");
         CHECK(named_by([&] { return bound.try_acquire(11, id); }) ==
@@ -78,7 +78,8 @@ TEST_CASE("an exception names the call that failed", "[errors]") {
         const FixedWindow window(store, "window", 10, Calendar::every(1s));
         common(window, "FixedWindow");
         CHECK(named_by([&] { window.penalize(bad, 1); }) == "FixedWindow::penalize");
-        CHECK(named_by([&] { window.refund(bad, {}, 1); }) == "FixedWindow::refund");
+        Reservation granted = window.reserve("alice", 1);
+        CHECK(named_by([&] { window.refund(bad, granted, 1); }) == "FixedWindow::refund");
 
         const SlidingWindowCounter counter(store, "counter", {10, 1s});
         common(counter, "SlidingWindowCounter");
@@ -86,13 +87,15 @@ TEST_CASE("an exception names the call that failed", "[errors]") {
 
         const SlidingWindow windows(store, "windows", {{10, 1s}});
         common(windows, "SlidingWindow");
-        const WindowReservation granted = windows.reserve("alice", 1, 1s);
+        granted = windows.reserve("alice", 1, 1s);
         CHECK(named_by([&] { windows.cancel(bad, granted); }) == "SlidingWindow::cancel");
 
         const SharedTokenBucket shared(store, "shared");
         common(shared, "SharedTokenBucket");
         CHECK(named_by([&] { return shared.borrow(bad, 1, 1s); }) == "SharedTokenBucket::borrow");
-        CHECK(named_by([&] { shared.cancel(bad, none); }) == "SharedTokenBucket::cancel");
+        shared.configure("alice", Quota::per_second(10));
+        tokens = shared.reserve("alice", 1);
+        CHECK(named_by([&] { shared.cancel(bad, tokens); }) == "SharedTokenBucket::cancel");
 
         const SlotLock lock(store, "lock", 1s);
         CHECK(named_by([&] { return lock.try_acquire(bad); }) == "SlotLock::try_acquire");
@@ -119,7 +122,7 @@ TEST_CASE("an exception names the call that failed", "[errors]") {
         CHECK_THROWS_WITH(fleet.share_of("a\n"),
                           "FleetShedder: unknown tier \"a\\x0a\"; there are \"all\"");
         CHECK_THROWS_WITH(
-            SharedSlidingWindow(store, "t", "rate", {.client = std::string(1 << 20, 'c')}),
+            SharedSlidingWindow(store, "rate", {.client = std::string(1 << 20, 'c')}),
             "the names of a limiter and its client must have 1048554 bytes at most together, got "
             "1048580");
 
@@ -141,10 +144,9 @@ TEST_CASE("an exception names the call that failed", "[errors]") {
                 static_cast<void>(shedder.try_acquire("nobody"));
               }).starts_with("UtilizationShedder::try_acquire: no tier"));
 
-        const SharedSlidingWindow rate(store, "rate", "rate");
-        CHECK(named_by([&] { return rate.available_permits(); }) ==
-              "SharedSlidingWindow::available_permits");
-        CHECK(named_by([&] { rate.future_try_acquire(1).get(); }) ==
+        const SharedSlidingWindow rate(store, "rate");
+        CHECK(named_by([&] { return rate.peek("rate"); }) == "SharedSlidingWindow::peek");
+        CHECK(named_by([&] { rate.future_try_acquire("rate", 1).get(); }) ==
               "SharedSlidingWindow::future_try_acquire");
       },
       Stores::virtual_time);
@@ -204,7 +206,7 @@ TEST_CASE("an exception says which value was wrong, and what is allowed", "[erro
         CHECK(told_by([&] { bucket.refund("a", taken, 4); }) ==
               "TokenBucket::refund: amount 4, allowed 0 to 3");
         CHECK(told_by([&] { bucket.settle("a", taken, -1); }) ==
-              "TokenBucket::settle: amount -1, allowed 0 to 2^52");
+              "TokenBucket::settle: actual -1, allowed 0 to 4503599627370499");
         CHECK(told_by([&] { return bucket.at("alice").try_acquire(11); }) ==
               "BoundTokenBucket::try_acquire: " + too_much);
 
@@ -247,51 +249,50 @@ TEST_CASE("an exception says which value was wrong, and what is allowed", "[erro
         CHECK(told_by([&] { shedder.sample(7.5); }) ==
               "UtilizationShedder::sample: utilization not in 0.0 to 1.0");
 
-        const SharedSlidingWindow rate(store, "rate", "rate");
-        CHECK(told_by([&] { rate.configure(RateType::overall, 0, 1s, SpentPermits::forgotten); }) ==
-              "SharedSlidingWindow::configure: rate 0, allowed 1 to 65536");
-        rate.configure(RateType::overall, 5, 1s, SpentPermits::forgotten);
-        CHECK(rate.try_acquire());
-        CHECK(told_by([&] { return rate.try_acquire(6); }) ==
+        const SharedSlidingWindow rate(store, "rate");
+        CHECK(told_by([&] {
+                rate.configure("rate", RateType::overall, 0, 1s, SpentPermits::forgotten);
+              }) == "SharedSlidingWindow::configure: rate 0, allowed 1 to 65536");
+        rate.configure("rate", RateType::overall, 5, 1s, SpentPermits::forgotten);
+        CHECK(rate.try_acquire("rate"));
+        CHECK(told_by([&] { return rate.try_acquire("rate", 6); }) ==
               "SharedSlidingWindow::try_acquire: cost 6, allowed 0 to 5");
-        CHECK(told_by([&] { return rate.acquire(6, 0s); }) ==
+        CHECK(told_by([&] { return rate.acquire("rate", 6, 0s); }) ==
               "SharedSlidingWindow::acquire: cost 6, allowed 0 to 5");
       },
       Stores::virtual_time);
 }
 
-TEST_CASE("an exception of settle() names its two costs", "[errors]") {
+TEST_CASE("an exception of refund() or settle() names the amount and its range", "[errors]") {
   for_each_store(
       [](Store& store, VirtualClock&) {
-        const auto common = [&](const auto& limiter, const std::string& type) {
-          const Decision taken = limiter.try_acquire("a", 3);
-          const auto told = [&](Word estimated, Word actual) {
-            return told_by([&] { limiter.settle("a", taken, {estimated, actual}); });
+        const auto check = [](const auto& limiter, const std::string& most) {
+          const std::string type = std::remove_cvref_t<decltype(limiter)>::type_name;
+          Reservation taken = limiter.reserve("a", 3);
+          const auto refund = [&](Word amount) {
+            return told_by([&] { limiter.refund("a", taken, amount); });
           };
-          CHECK(told(-1, 3) == type + "::settle: estimated -1, allowed 0 or more");
-          CHECK(told(3, -7) == type + "::settle: actual -7, allowed 0 or more");
-          CHECK(told(word_limit + 4, 3) ==
-                type +
-                    "::settle: estimated 4503599627370500, actual 3, allowed 4 to "
-                    "4503599627370500");
+          const auto settle = [&](Word actual) {
+            return told_by([&] { limiter.settle("a", taken, actual); });
+          };
+          CHECK(refund(-1) == type + "::refund: amount -1, allowed 0 to 3");
+          CHECK(refund(4) == type + "::refund: amount 4, allowed 0 to 3");
+          CHECK(settle(-7) == type + "::settle: actual -7, allowed 0 to " + most);
+          CHECK(settle(word_limit + 4) ==
+                type + "::settle: actual 4503599627370500, allowed 0 to " + most);
+          CHECK(taken.granted == 3);
+          Reservation none;
+          CHECK(told_by([&] { limiter.refund("a", none, 1); }) ==
+                type + "::refund: amount 1, allowed 0 to 0");
         };
-        const std::string too_much =
-            "::settle: estimated 3, actual 4503599627370500, allowed 0 to ";
-        const FixedWindow window(store, "window", 10, Calendar::every(1s));
-        common(window, "FixedWindow");
-        CHECK(told_by([&] {
-                window.settle("a", window.try_acquire("a"), {3, word_limit + 4});
-              }) == "FixedWindow" + too_much + "4503599627370499");
-        const SlidingWindowCounter counter(store, "counter", {10, 1s});
-        common(counter, "SlidingWindowCounter");
-        CHECK(told_by([&] {
-                counter.settle("a", counter.try_acquire("a"), {3, word_limit + 4});
-              }) == "SlidingWindowCounter" + too_much + "4503599627370499");
-        const SlidingWindow windows(store, "windows", {{10, 1s}});
-        common(windows, "SlidingWindow");
-        CHECK(told_by([&] {
-                windows.settle("a", windows.try_acquire("a"), {3, word_limit + 4});
-              }) == "SlidingWindow" + too_much + "13");
+        const std::string any = "4503599627370499";  // 2^52 and three
+        check(TokenBucket(store, "bucket", Quota::per_second(10)), any);
+        const SharedTokenBucket shared(store, "shared");
+        shared.configure("a", Quota::per_second(10));
+        check(shared, any);
+        check(FixedWindow(store, "window", 10, Calendar::every(1s)), any);
+        check(SlidingWindowCounter(store, "counter", {10, 1s}), any);
+        check(SlidingWindow(store, "windows", {{10, 1s}}), "13");
       },
       Stores::virtual_time);
 }
@@ -331,9 +332,9 @@ TEST_CASE("an exception tells the first reason if several arguments are wrong", 
               "TokenBucket::try_acquire_up_to: most -1, allowed 0 to 10");
         CHECK(told_by([&] { return bucket.reserve("a", 11, -1us); }) ==
               "TokenBucket::reserve: cost 11, allowed 0 to 10");
-        const SharedSlidingWindow rate(store, "rate", "rate");
+        const SharedSlidingWindow rate(store, "rate");
         CHECK(told_by([&] {
-                rate.configure(RateType::overall, -1, -1s, SpentPermits::forgotten);
+                rate.configure("rate", RateType::overall, -1, -1s, SpentPermits::forgotten);
               }) == "SharedSlidingWindow::configure: rate -1, allowed 1 to 65536");
         const SharedTokenBucket shared(store, "shared", 1h);
         CHECK(told_by([&] { shared.configure("a", Quota::per(1, 2h)); }) ==
@@ -346,42 +347,37 @@ TEST_CASE("an exception tells the first reason if several arguments are wrong", 
 TEST_CASE("an exception of a shared sliding window tells what the call was about", "[errors]") {
   for_each_store(
       [](Store& store, VirtualClock&) {
-        const SharedSlidingWindow rate(store, "t", "rate");
-        rate.configure(RateType::overall, 10, 1s, SpentPermits::forgotten);
-        RateReservation taken = rate.reserve(3, 0s);
-        CHECK(told_by([&] { rate.refund(taken, 11); }) ==
+        const SharedSlidingWindow rate(store, "rate");
+        rate.configure("t", RateType::overall, 10, 1s, SpentPermits::forgotten);
+        Reservation taken = rate.reserve("t", 3, 0s);
+        CHECK(told_by([&] { rate.refund("t", taken, 11); }) ==
               "SharedSlidingWindow::refund: amount 11, allowed 0 to 3");
-        CHECK(told_by([&] { rate.refund(taken, 4); }) ==
+        CHECK(told_by([&] { rate.refund("t", taken, 4); }) ==
               "SharedSlidingWindow::refund: amount 4, allowed 0 to 3");
-        CHECK(told_by([&] { rate.refund(taken, -1); }) ==
+        CHECK(told_by([&] { rate.refund("t", taken, -1); }) ==
               "SharedSlidingWindow::refund: amount -1, allowed 0 to 3");
-        RateReservation forged;  // that no limiter has made
-        forged.granted = 5;
-        CHECK(told_by([&] { rate.refund(forged, 2); }) ==
-              "SharedSlidingWindow::refund: amount 2, allowed 0 to 0");
-        CHECK(told_by([&] { rate.cancel(forged); }) ==
-              "SharedSlidingWindow::cancel: amount 5, allowed 0 to 0");
+        Reservation forged;  // that no limiter has made
         forged.granted = std::numeric_limits<Word>::min();
-        CHECK(told_by([&] { rate.cancel(forged); }) ==
+        CHECK(told_by([&] { rate.cancel("t", forged); }) ==
               "SharedSlidingWindow::cancel: amount -9223372036854775808, allowed 0 to 0");
         std::error_code error;
-        rate.settle(forged, std::numeric_limits<Word>::max(), error);
+        rate.settle("t", forged, std::numeric_limits<Word>::max(), error);
         CHECK(error == Errc::invalid_cost);
-        CHECK(rate.peek(0).remaining == 7);
-        CHECK(told_by([&] { rate.settle(taken, -1); }) ==
-              "SharedSlidingWindow::settle: amount -1, allowed 0 to 13");
-        CHECK(told_by([&] { rate.settle(taken, 14); }) ==
-              "SharedSlidingWindow::settle: amount 14, allowed 0 to 13");
-        CHECK(told_by([&] { return rate.reserve(1, -1us); }) ==
+        CHECK(rate.peek("t", 0).remaining == 7);
+        CHECK(told_by([&] { rate.settle("t", taken, -1); }) ==
+              "SharedSlidingWindow::settle: actual -1, allowed 0 to 13");
+        CHECK(told_by([&] { rate.settle("t", taken, 14); }) ==
+              "SharedSlidingWindow::settle: actual 14, allowed 0 to 13");
+        CHECK(told_by([&] { return rate.reserve("t", 1, -1us); }) ==
               "SharedSlidingWindow::reserve: wait -1 us, allowed 0 to 31622400000000 us");
 
-        const SharedSlidingWindow other(store, "t", "rate");
-        CHECK(told_by([&] { other.future_try_acquire(101).get(); }) ==
+        const SharedSlidingWindow other(store, "rate");
+        CHECK(told_by([&] { other.future_try_acquire("t", 101).get(); }) ==
               "SharedSlidingWindow::future_try_acquire: cost 101, allowed 0 to 10");
-        rate.configure(RateType::overall, 100, 1s, SpentPermits::forgotten);
-        CHECK(told_by([&] { other.future_try_acquire(101).get(); }) ==
+        rate.configure("t", RateType::overall, 100, 1s, SpentPermits::forgotten);
+        CHECK(told_by([&] { other.future_try_acquire("t", 101).get(); }) ==
               "SharedSlidingWindow::future_try_acquire: cost 101, allowed 0 to 100");
-        CHECK(told_by([&] { return other.acquire(101, 0s); }) ==
+        CHECK(told_by([&] { return other.acquire("t", 101, 0s); }) ==
               "SharedSlidingWindow::acquire: cost 101, allowed 0 to 100");
       },
       Stores::virtual_time);
@@ -390,30 +386,30 @@ TEST_CASE("an exception of a shared sliding window tells what the call was about
 TEST_CASE("an exception of a shared sliding window names the key that was at fault", "[errors]") {
   for_each_store(
       [](Store& store, VirtualClock&) {
-        const SharedSlidingWindow rate(store, "t", "rate");
+        const SharedSlidingWindow rate(store, "rate");
         const TokenBucket bucket(store, "bucket", Quota::per_second(10));
-        rate.configure(RateType::overall, 10, 1s, SpentPermits::forgotten);
-        const std::string log(rate.acquire_steps()[1].key.name());
+        rate.configure("t", RateType::overall, 10, 1s, SpentPermits::forgotten);
+        const std::string log(rate.acquire_steps("t")[1].key.name());
         CHECK(decide(store, at_key(Key{"t", log}, bucket.acquire_step("t"))));
         const std::string of_log = ": \"" + render(Key{"t", log}) +
                                    "\" holds a token bucket and was asked as a sliding window";
-        CHECK(told_by([&] { return rate.try_acquire(); }) ==
+        CHECK(told_by([&] { return rate.try_acquire("t"); }) ==
               "SharedSlidingWindow::try_acquire" + of_log);
-        CHECK(told_by([&] { return rate.reserve(1, 0s); }) ==
+        CHECK(told_by([&] { return rate.reserve("t", 1, 0s); }) ==
               "SharedSlidingWindow::reserve" + of_log);
-        CHECK(told_by([&] { return rate.peek(); }) == "SharedSlidingWindow::peek" + of_log);
-        CHECK(told_by([&] { rate.block(1s); }) == "SharedSlidingWindow::block" + of_log);
-        CHECK(told_by([&] { rate.reward(1); }) == "SharedSlidingWindow::reward" + of_log);
-        CHECK(told_by([&] { return rate.acquire(1, 0s); }) == "SharedSlidingWindow::acquire");
-        CHECK(told_by([&] { rate.future_try_acquire().get(); }) ==
+        CHECK(told_by([&] { return rate.peek("t"); }) == "SharedSlidingWindow::peek" + of_log);
+        CHECK(told_by([&] { rate.block("t", 1s); }) == "SharedSlidingWindow::block" + of_log);
+        CHECK(told_by([&] { rate.reward("t", 1); }) == "SharedSlidingWindow::reward" + of_log);
+        CHECK(told_by([&] { return rate.acquire("t", 1, 0s); }) == "SharedSlidingWindow::acquire");
+        CHECK(told_by([&] { rate.future_try_acquire("t").get(); }) ==
               "SharedSlidingWindow::future_try_acquire");
 
-        const SharedSlidingWindow unset(store, "t", "unset");
-        CHECK(told_by([&] { return unset.acquire(1, 0s); }) ==
+        const SharedSlidingWindow unset(store, "unset");
+        CHECK(told_by([&] { return unset.acquire("t", 1, 0s); }) ==
               "SharedSlidingWindow::acquire: key {t}:unset");
         CHECK(decide(store, at_key(Key{"t", "broken"}, bucket.acquire_step("t"))));
-        const SharedSlidingWindow broken(store, "t", "broken");
-        CHECK(told_by([&] { return broken.try_acquire(); }) ==
+        const SharedSlidingWindow broken(store, "broken");
+        CHECK(told_by([&] { return broken.try_acquire("t"); }) ==
               "SharedSlidingWindow::try_acquire: \"{t}:broken\" holds a token bucket and was asked "
               "as "
               "a shared sliding window");

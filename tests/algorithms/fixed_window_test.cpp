@@ -133,25 +133,28 @@ TEST_CASE("units that were not needed are given back to their window", "[fixed_w
     for (const Calendar& calendar : {Calendar::every(1min), Calendar::daily()}) {
       const FixedWindow window(store, calendar.is_even() ? "even" : "daily", 10, calendar);
       const Span width = calendar.is_even() ? Span{1min} : Span{24h};
-      const Decision taken = window.try_acquire("k", 8);
+      Reservation taken = window.reserve("k", 8);
       REQUIRE(taken.allowed);
+      Reservation again = taken;
       CHECK(window.refund("k", taken, 5) == 5);
       CHECK(window.peek("k").remaining == 7);
       std::error_code error;
-      CHECK(window.refund("k", taken, 10, error) == 3);  // no more than is used
+      CHECK(window.refund("k", again, 8, error) == 3);  // no more than is used
       CHECK(window.peek("k").remaining == 10);
       CHECK(window.refund("k", taken, 1, error) == 0);
       CHECK_FALSE(error);
+      taken = window.reserve("k", 8);
+      window.reset("k");
       REQUIRE(window.try_acquire("k", 8).allowed);
       clock.advance(width);
       CHECK(window.refund("k", taken, 5) == 0);  // its window is over
       REQUIRE(window.try_acquire("k", 8).allowed);
-      CHECK(window.refund("k", taken, 5) == 0);
+      CHECK(window.cancel("k", taken) == 0);
       CHECK(window.peek("k").remaining == 2);
       window.refund("k", taken, -1, error);
       CHECK(error == Errc::invalid_cost);
       window.refund("k", taken, word_limit + 1, error);
-      CHECK(error == Errc::invalid_cost);
+      CHECK(error == Errc::invalid_argument);
       CHECK(window.peek("k").remaining == 2);
     }
   });
@@ -162,31 +165,30 @@ TEST_CASE("an estimate is settled in the window in which it was taken", "[fixed_
     for (const Calendar& calendar : {Calendar::every(1min), Calendar::daily()}) {
       const FixedWindow window(store, calendar.is_even() ? "even" : "daily", 10, calendar);
       const Span width = calendar.is_even() ? Span{1min} : Span{24h};
-      const auto settle = [&](const Decision& taken, Word estimated, Word actual) {
-        return window.settle("k", taken, {.estimated = estimated, .actual = actual});
-      };
-      const Decision taken = window.try_acquire("k", 5);
-      CHECK(settle(taken, 5, 2).given_back == 3);
+      Reservation taken = window.reserve("k", 5);
+      CHECK(window.settle("k", taken, 2).given_back == 3);
       CHECK(window.peek("k").remaining == 8);
-      CHECK(settle(taken, 2, 2).charged == 0);
-      CHECK(settle(taken, 900, 0).given_back == 2);  // as much as was used
-      CHECK(settle(taken, 900, 0).given_back == 0);
-      REQUIRE(window.try_acquire("k", 2).remaining == 8);
-      CHECK(settle(taken, 2, 22).charged == 20);
-      const Decision over = window.try_acquire("k");
+      CHECK(window.settle("k", taken, 2).charged == 0);
+      Reservation again = taken;
+      CHECK(window.settle("k", taken, 0).given_back == 2);
+      CHECK(window.settle("k", again, 0).given_back == 0);  // as much as was used
+      taken = window.reserve("k", 2);
+      REQUIRE(taken.remaining == 8);
+      CHECK(window.settle("k", taken, 22).charged == 20);
+      Reservation over = window.reserve("k", 1);
       CHECK_FALSE(over.allowed);
       CHECK(over.remaining == 0);
       CHECK(over.retry_after == calendar.window(over.at).end - over.at);
       std::error_code error;
-      const Settlement none = window.settle("k", over, {.estimated = 1, .actual = 9}, error);
+      const Settlement none = window.settle("k", over, 9, error);
       CHECK((none.given_back == 0 && none.charged == 0 && !error));  // it was refused
-      window.settle("k", taken, {.estimated = 1, .actual = -1}, error);
+      window.settle("k", taken, -1, error);
       CHECK(error == Errc::invalid_cost);
-      CHECK_THROWS_AS(settle(taken, -1, 1), std::system_error);
+      CHECK_THROWS_AS(window.settle("k", taken, -1), std::system_error);
       clock.advance(width);
       REQUIRE(window.try_acquire("k", 4).remaining == 6);
-      CHECK(settle(taken, 5, 2).given_back == 0);  // its window is over
-      CHECK(settle(taken, 5, 9).charged == 0);
+      CHECK(window.settle("k", taken, 29).charged == 0);  // its window is over
+      CHECK(window.settle("k", taken, 2).given_back == 0);
       CHECK(window.peek("k").remaining == 6);
     }
   });
@@ -224,7 +226,7 @@ TEST_CASE("a blocked key admits nothing until its time, and then what is left",
     for (const Calendar& calendar : {Calendar::every(24h), Calendar::daily()}) {
       const FixedWindow window(store, calendar.is_even() ? "even" : "daily", 10, calendar);
       REQUIRE(window.try_acquire("k", 5));
-      const Decision taken = window.try_acquire("k", 3);
+      Reservation taken = window.reserve("k", 3);
       const Time end = calendar.window(taken.at).end;
       const Decision blocked = window.block("k", 1h);
       CHECK(blocked.allowed);
@@ -236,7 +238,7 @@ TEST_CASE("a blocked key admits nothing until its time, and then what is left",
       CHECK(window.block("k", 1min).remaining == 0);  // a later time stands
       CHECK(window.refund("k", taken, 1) == 1);
       CHECK(window.peek("k").remaining == 0);
-      CHECK(window.settle("k", taken, {.estimated = 2, .actual = 4}).charged == 2);
+      CHECK(window.settle("k", taken, 4).charged == 2);
       CHECK(window.penalize("k", 1).remaining == 0);
       CHECK(window.reward("k", 2).remaining == 0);
       clock.advance(1h - 1us);
@@ -336,7 +338,7 @@ TEST_CASE("a changed limit keeps what was used", "[fixed_window][C-004]") {
     for (const Calendar& calendar : {Calendar::every(24h), Calendar::daily(summer_time())}) {
       const FixedWindow higher(store, "w", 25, calendar);
       const FixedWindow lower(store, "w", 10, calendar);
-      const Decision taken = higher.try_acquire("k", 20);
+      Reservation taken = higher.reserve("k", 20);
       CHECK(taken.allowed);
       CHECK_FALSE(lower.try_acquire("k").allowed);
       CHECK(lower.peek("k").remaining == 0);

@@ -90,7 +90,7 @@ TEST_CASE("a gate closed anew while somebody waits keeps them waiting", "[gate][
   for_each_store([](Store& store, VirtualClock& clock) {
     FarClient client(store, clock);
     const Gates gates(client, "adwords", kinds, paced);
-    gates.set_wait_queue({.across_processes = false});
+    gates.set_wait_queue({.across_processes = false, .recheck = 1h});  // asks at hints alone
     const Gates elsewhere(store, "adwords", kinds, paced);
     const std::array scopes{gates.scope("account", "1"), gates.scope("developer", "token")};
     const VirtualClock::AutoAdvance moving(clock);

@@ -284,7 +284,7 @@ TEST_CASE("a reservation that is given back in part is truly spent when it had i
       REQUIRE(r.wait() == 1400ms);
       clock.advance(late ? 1400ms : 1399ms);
       CHECK(bucket.refund("a", r, 4) == 4);
-      REQUIRE(r.at() <= clock.now());
+      REQUIRE(r.ready_at() <= clock.now());
       // The one that is left is spent now.
       configure(10, Inheritance::reset);
       CHECK(bucket.peek("a").remaining == 9);
@@ -346,7 +346,7 @@ TEST_CASE("a shared token bucket reserves in order of arrival, and gives back wh
     Reservation first = bucket.reserve("a", 2, 1s);
     Reservation second = bucket.reserve("a", 1, 1s);
     CHECK(first.wait() == 200ms);
-    CHECK(first.decision.limit == 5);
+    CHECK(first.limit == 5);
     CHECK(second.wait() == 300ms);
     CHECK(bucket.peek("a").retry_after == 400ms);
     CHECK(bucket.cancel("a", first) == 0);  // who waits behind it keeps its time

@@ -16,16 +16,12 @@ using test::for_each_store;
 
 namespace {
 
-std::vector<Word> left(const WindowsDecision& decision) {
-  return {decision.windows().begin(), decision.windows().end()};
-}
-
 /// Refused for exactly `wait`, by the block; admitted at its end.
 template <class Limiter>
 void check_blocked(const Limiter& limiter, VirtualClock& clock, Span wait) {
   const auto refused = limiter.try_acquire("k");
   CHECK_FALSE(refused.allowed);
-  CHECK(refused.part == refused.count);
+  CHECK(refused.part == limiter.windows().size());
   CHECK(refused.retry_after == wait);
   CHECK(refused.remaining == 0);
   CHECK(limiter.peek("k").retry_after == wait);
@@ -48,17 +44,18 @@ TEST_CASE("a blocked key admits nothing for the span, and goes on as its log say
       CHECK(limiter.try_acquire("k", 2).allowed);
       clock.advance(1s);
       CHECK(limiter.try_acquire("k", 2).allowed);
-      const WindowsDecision blocked = limiter.block("k", 3s);
+      const Decision blocked = limiter.block("k", 3s);
       CHECK(blocked.allowed);
       CHECK(blocked.remaining == 0);
       CHECK(blocked.retry_after == 0s);
-      CHECK(blocked.windows()[0] == 1);
+      CHECK(limiter.remaining("k")[0] == 1);
       check_blocked(limiter, clock, 3s);
       CHECK(limiter.try_acquire("k", 2).retry_after == 1s);  // as if there had been none
-      CHECK(limiter.try_acquire("k", 1).windows()[0] == 0);
+      CHECK(limiter.try_acquire("k", 1).allowed);
+      CHECK(limiter.remaining("k")[0] == 0);
       clock.advance(1s);
       CHECK(limiter.try_acquire("k", 2).allowed);
-      CHECK(limiter.peek("k", 0).windows()[0] == 0);
+      CHECK(limiter.remaining("k")[0] == 0);
     }
   });
 }
@@ -67,11 +64,12 @@ TEST_CASE("a key that was never asked can be blocked, and has all its units afte
           "[sliding_window][block]") {
   for_each_store([](Store& store, VirtualClock& clock) {
     const SlidingWindow limiter(store, "w", {{5, 5s}, {65'536, 60s}});
-    const WindowsDecision blocked = limiter.block("k", 10s);
-    CHECK(left(blocked) == std::vector<Word>{5, 65'536});
+    const Decision blocked = limiter.block("k", 10s);
+    CHECK(limiter.remaining("k") == std::vector<Word>{5, 65'536});
     CHECK(blocked.reset_after == 10s);
     check_blocked(limiter, clock, 10s);
-    CHECK(left(limiter.try_acquire("k", 5)) == std::vector<Word>{0, 65'531});
+    CHECK(limiter.try_acquire("k", 5).remaining == 0);
+    CHECK(limiter.remaining("k") == std::vector<Word>{0, 65'531});
     CHECK(limiter.try_acquire("k").retry_after == 5s);
   });
 }
@@ -100,7 +98,7 @@ TEST_CASE("a later end of a block stays, a shorter one and none change nothing",
     CHECK_THROWS_AS(limiter.block("k", -1us), std::system_error);
     limiter.block("k", SlidingWindow::max_block);
     CHECK(limiter.peek("k").retry_after == SlidingWindow::max_block);
-    CHECK(limiter.reserve("k", 1, SlidingWindow::max_block).at() ==
+    CHECK(limiter.reserve("k", 1, SlidingWindow::max_block).ready_at() ==
           clock.now() + SlidingWindow::max_block);
   });
 }
@@ -143,8 +141,8 @@ TEST_CASE("what is reserved behind a block begins at its end, and cancelled leav
           "[sliding_window][block]") {
   for_each_store([](Store& store, VirtualClock& clock) {
     const SlidingWindow limiter(store, "w", {{2, 5s}, {4, 60s}});
-    const auto before = limiter.reserve("k", 2, 0s);
-    const auto waits = limiter.reserve("k", 1, 10s);
+    auto before = limiter.reserve("k", 2, 0s);
+    auto waits = limiter.reserve("k", 1, 10s);
     CHECK(waits.retry_after == 5s);
     limiter.block("k", 20s);
     CHECK(limiter.cancel("k", waits) == 1);  // what was promised stays until it is given back
@@ -153,18 +151,18 @@ TEST_CASE("what is reserved behind a block begins at its end, and cancelled leav
     CHECK(limiter.peek("k").retry_after == 20s);
 
     CHECK_FALSE(limiter.reserve("k", 1, 20s - 1us).allowed);
-    const auto first = limiter.reserve("k", 2, 20s);
+    auto first = limiter.reserve("k", 2, 20s);
     CHECK(first.retry_after == 20s);
-    const auto second = limiter.reserve("k", 1, 60s);
+    auto second = limiter.reserve("k", 1, 60s);
     CHECK(second.retry_after == 25s);
     CHECK(limiter.cancel("k", second) == 1);
     CHECK(limiter.cancel("k", first) == 2);
-    CHECK(left(limiter.peek("k", 0)) == std::vector<Word>{1, 3});
+    CHECK(limiter.remaining("k") == std::vector<Word>{1, 3});
     check_blocked(limiter, clock, 20s);
     CHECK(limiter.try_acquire("k", 2).allowed);
 
     limiter.block("k", 5s);
-    const Settlement more = limiter.settle("k", before, {.estimated = 1, .actual = 2});
+    const Settlement more = limiter.settle("k", before, 2);
     CHECK(more.charged == 1);
     CHECK(limiter.peek("k", 1).retry_after == 40s);  // as if the fourth of a minute
   });
@@ -185,7 +183,8 @@ TEST_CASE("a block stands under other limits and while a log grows", "[sliding_w
     check_blocked(after, clock, 30s);
     after.block("k", 20s);
     check_blocked(before, clock, 20s);
-    CHECK(left(after.try_acquire("k", 35)) == std::vector<Word>{5, 831});
+    CHECK(after.try_acquire("k", 35).remaining == 5);
+    CHECK(after.remaining("k") == std::vector<Word>{5, 831});
     CHECK(after.peek("k", 6).retry_after == 5s);
   });
 }
@@ -228,15 +227,15 @@ TEST_CASE("who waits for a blocked key is granted at the block's end", "[sliding
   for_each_store([](Store& store, VirtualClock& clock) {
     const VirtualClock::AutoAdvance moving(clock);
     const SlidingWindow limiter(store, "w", {{5, 5s}});
-    const SharedSlidingWindow rate(store, "t", "rate");
-    rate.configure(RateType::overall, 5, 5s, SpentPermits::forgotten);
+    const SharedSlidingWindow rate(store, "rate");
+    rate.configure("t", RateType::overall, 5, 5s, SpentPermits::forgotten);
     limiter.block("k", 7s);
-    rate.block(9s);
+    rate.block("t", 9s);
     const Time start = clock.now();
     CHECK_FALSE(limiter.acquire("k", 1, 6s).allowed);
     CHECK(limiter.acquire("k", 1, 7s).allowed);
     CHECK(clock.now() == start + 7s);
-    CHECK(rate.acquire(1, 1min).allowed);
+    CHECK(rate.acquire("t", 1, 1min).allowed);
     CHECK(clock.now() == start + 9s);
   });
 }
@@ -249,16 +248,19 @@ TEST_CASE("a reward forgets the newest units, in all windows", "[sliding_window]
     clock.advance(3s);
     CHECK(limiter.try_acquire("k", 2).allowed);
     CHECK(limiter.peek("k").retry_after == 2s);
-    const WindowsDecision one = limiter.reward("k", 1);
-    CHECK(left(one) == std::vector<Word>{1, 3});
+    const Decision one = limiter.reward("k", 1);
+    CHECK(limiter.remaining("k") == std::vector<Word>{1, 3});
     CHECK(one.remaining == 1);
     CHECK(one.reset_after == 60s);
-    CHECK(left(limiter.peek("k", 0)) == std::vector<Word>{1, 3});
+    CHECK(limiter.remaining("k") == std::vector<Word>{1, 3});
     CHECK(limiter.peek("k", 2).retry_after == 2s);
-    CHECK(left(limiter.reward("k", 2)) == std::vector<Word>{3, 5});
+    CHECK(limiter.reward("k", 2).remaining == 3);
+    CHECK(limiter.remaining("k") == std::vector<Word>{3, 5});
     CHECK(limiter.peek("k", 0).reset_after == 57s);
-    CHECK(left(limiter.reward("k", word_limit)) == std::vector<Word>{4, 6});
-    CHECK(left(limiter.try_acquire("k", 4)) == std::vector<Word>{0, 2});
+    CHECK(limiter.reward("k", word_limit).remaining == 4);
+    CHECK(limiter.remaining("k") == std::vector<Word>{4, 6});
+    CHECK(limiter.try_acquire("k", 4).remaining == 0);
+    CHECK(limiter.remaining("k") == std::vector<Word>{0, 2});
 
     std::error_code error;
     for (const Word wrong : {Word{-1}, word_limit + 1}) {
@@ -291,89 +293,89 @@ TEST_CASE("a reward takes reserved units first, and what a full log had dropped 
 TEST_CASE("a shared sliding window is blocked for all clients and rewarded, by the setting of now",
           "[shared_sliding_window][block][reward]") {
   for_each_store([](Store& store, VirtualClock& clock) {
-    const SharedSlidingWindow here(store, "t", "rate");
-    const SharedSlidingWindow there(store, "t", "rate");
+    const SharedSlidingWindow here(store, "rate");
+    const SharedSlidingWindow there(store, "rate");
     std::error_code error;
-    here.block(1s, error);
+    here.block("t", 1s, error);
     CHECK(error == Errc::not_configured);
-    CHECK_THROWS_AS(here.reward(1), std::system_error);
-    here.configure(RateType::overall, 5, 10s, SpentPermits::forgotten);
-    CHECK(here.try_acquire(5).allowed);
-    CHECK(there.reward(2).remaining == 2);
-    CHECK(here.available_permits() == 2);
-    there.configure(RateType::overall, 6, 10s);
-    const Decision blocked = here.block(4s);
+    CHECK_THROWS_AS(here.reward("t", 1), std::system_error);
+    here.configure("t", RateType::overall, 5, 10s, SpentPermits::forgotten);
+    CHECK(here.try_acquire("t", 5).allowed);
+    CHECK(there.reward("t", 2).remaining == 2);
+    CHECK(here.peek("t").remaining == 2);
+    there.configure("t", RateType::overall, 6, 10s);
+    const Decision blocked = here.block("t", 4s);
     CHECK(blocked.allowed);
     CHECK(blocked.remaining == 0);
     CHECK(blocked.step == 0);
-    CHECK(there.available_permits() == 0);
-    CHECK(there.try_acquire().retry_after == 4s);
-    CHECK(there.try_acquire().part == 1);
-    CHECK(there.peek(4).retry_after == 10s);
-    CHECK(there.peek(4).part == 0);
-    here.configure(RateType::overall, 7, 10s);
+    CHECK(there.peek("t").remaining == 0);
+    CHECK(there.try_acquire("t").retry_after == 4s);
+    CHECK(there.try_acquire("t").part == 1);
+    CHECK(there.peek("t", 4).retry_after == 10s);
+    CHECK(there.peek("t", 4).part == 0);
+    here.configure("t", RateType::overall, 7, 10s);
     clock.advance(4s - 1us);
-    CHECK(there.peek().retry_after == 1us);
+    CHECK(there.peek("t").retry_after == 1us);
     clock.advance(1us);
-    CHECK(there.try_acquire(4).allowed);
-    CHECK(here.reward(1000).remaining == 7);
+    CHECK(there.try_acquire("t", 4).allowed);
+    CHECK(here.reward("t", 1000).remaining == 7);
 
-    here.block(SharedSlidingWindow::max_block);
-    CHECK(here.peek().retry_after == SharedSlidingWindow::max_block);
-    here.configure(RateType::overall, 5, 10s, SpentPermits::forgotten);  // another log
-    CHECK(there.try_acquire(5).allowed);
+    here.block("t", SharedSlidingWindow::max_block);
+    CHECK(here.peek("t").retry_after == SharedSlidingWindow::max_block);
+    here.configure("t", RateType::overall, 5, 10s, SpentPermits::forgotten);  // another log
+    CHECK(there.try_acquire("t", 5).allowed);
     for (const Span wrong : {Span{-1}, SharedSlidingWindow::max_block + 1us}) {
-      here.block(wrong, error);
+      here.block("t", wrong, error);
       CHECK(error == Errc::invalid_argument);
     }
-    here.reward(-1, error);
+    here.reward("t", -1, error);
     CHECK(error == Errc::invalid_cost);
-    CHECK_THROWS_AS(here.block(-1us), std::system_error);
-    CHECK(here.available_permits() == 0);
+    CHECK_THROWS_AS(here.block("t", -1us), std::system_error);
+    CHECK(here.peek("t").remaining == 0);
   });
 }
 
 TEST_CASE("of a rate for each client only the one that asks is blocked and rewarded",
           "[shared_sliding_window][block][reward]") {
   for_each_store([](Store& store, VirtualClock&) {
-    const SharedSlidingWindow one(store, "t", "rate", {.client = "one"});
-    const SharedSlidingWindow two(store, "t", "rate", {.client = "two"});
-    one.configure(RateType::per_client, 5, 10s, SpentPermits::forgotten);
-    CHECK(one.try_acquire(4).allowed);
-    CHECK(two.try_acquire(4).allowed);
-    one.block(3s);
-    two.reward(4);
-    CHECK(one.peek().retry_after == 3s);
-    CHECK(two.available_permits() == 5);
-    one.reward(9);
-    CHECK(one.peek(5).retry_after == 3s);
+    const SharedSlidingWindow one(store, "rate", {.client = "one"});
+    const SharedSlidingWindow two(store, "rate", {.client = "two"});
+    one.configure("t", RateType::per_client, 5, 10s, SpentPermits::forgotten);
+    CHECK(one.try_acquire("t", 4).allowed);
+    CHECK(two.try_acquire("t", 4).allowed);
+    one.block("t", 3s);
+    two.reward("t", 4);
+    CHECK(one.peek("t").retry_after == 3s);
+    CHECK(two.peek("t").remaining == 5);
+    one.reward("t", 9);
+    CHECK(one.peek("t", 5).retry_after == 3s);
   });
 }
 
 TEST_CASE("the steps of a shared sliding window's block and reward serve in plans",
           "[shared_sliding_window][block][reward][composing]") {
   for_each_store([](Store& store, VirtualClock&) {
-    const SharedSlidingWindow rate(store, "t", "rate");
+    const SharedSlidingWindow rate(store, "rate");
     const TokenBucket user(store, "user", Quota::per_hour(3));
     std::error_code error;
-    CHECK(rate.block_steps(1s, error).size() == 0);
+    CHECK(rate.block_steps("t", 1s, error).size() == 0);
     CHECK(error == Errc::not_configured);
-    CHECK_THROWS_AS(rate.block_steps(1s), std::system_error);
-    CHECK_THROWS_AS(rate.reward_steps(1), std::system_error);
-    rate.configure(RateType::overall, 5, 10s, SpentPermits::forgotten);
-    CHECK(rate.try_acquire(5).allowed);
+    CHECK_THROWS_AS(rate.block_steps("t", 1s), std::system_error);
+    CHECK_THROWS_AS(rate.reward_steps("t", 1), std::system_error);
+    rate.configure("t", RateType::overall, 5, 10s, SpentPermits::forgotten);
+    CHECK(rate.try_acquire("t", 5).allowed);
     const auto plan = [&](const SharedSlidingWindowSteps& steps) {
       return decide(store, std::array{user.acquire_step("alice"), steps[0], steps[1]}, error);
     };
-    CHECK(plan(rate.reward_steps(100)).allowed);
-    CHECK(rate.available_permits() == 5);
-    CHECK(plan(rate.block_steps(4s)).allowed);
-    CHECK(rate.peek().retry_after == 4s);
-    const auto stale = rate.block_steps(8s);
-    rate.configure(RateType::overall, 9, 10s);
+    CHECK(plan(rate.reward_steps("t", 100)).allowed);
+    CHECK(rate.peek("t").remaining == 5);
+    CHECK(plan(rate.block_steps("t", 4s)).allowed);
+    CHECK(rate.peek("t").retry_after == 4s);
+    const auto stale = rate.block_steps("t", 8s);
+    rate.configure("t", RateType::overall, 9, 10s);
     plan(stale);
     CHECK(error == Errc::config_changed);
-    CHECK(rate.peek().retry_after == 4s);
+    CHECK(rate.peek("t").retry_after == 4s);
     CHECK(user.peek("alice").remaining == 1);
   });
 }

@@ -79,7 +79,7 @@ TEST_CASE("a changed limit keeps what is counted, on every store",
   for_each_store([](Store& store, VirtualClock& clock) {
     const SlidingWindowCounter higher(store, "c", {25, 60s});
     const SlidingWindowCounter lower(store, "c", {10, 60s});
-    const Decision taken = higher.try_acquire("k", 20);
+    Reservation taken = higher.reserve("k", 20);
     CHECK(taken.allowed);
     const Decision refused = lower.try_acquire("k");
     CHECK_FALSE(refused.allowed);
@@ -147,15 +147,15 @@ TEST_CASE("a counter gives back, settles, rewards and charges by hand",
   for_each_store([](Store& store, VirtualClock& clock) {
     clock.set(clock.now() - (clock.now().time_since_epoch() % 60s));
     const SlidingWindowCounter limit(store, "c", {10, 60s});
-    const Decision first = limit.try_acquire("a", 6);
+    Reservation first = limit.reserve("a", 6);
     CHECK(limit.refund("a", first, 2) == 2);
     CHECK(limit.peek("a").remaining == 6);
     clock.advance(60s);
-    const Decision second = limit.try_acquire("a", 3);
+    Reservation second = limit.reserve("a", 3);
     CHECK(second.remaining == 3);
-    CHECK(limit.settle("a", first, {.estimated = 4, .actual = 1}).given_back == 3);
+    CHECK(limit.settle("a", first, 1).given_back == 3);
     CHECK(limit.peek("a").remaining == 6);
-    CHECK(limit.settle("a", second, {.estimated = 3, .actual = 12}).charged == 9);
+    CHECK(limit.settle("a", second, 12).charged == 9);
     CHECK(limit.peek("a").remaining == 0);
     CHECK(limit.reward("a", 8).remaining == 5);
     CHECK(limit.penalize("a", 100).remaining == 0);
@@ -165,14 +165,14 @@ TEST_CASE("a counter gives back, settles, rewards and charges by hand",
     std::error_code error;
     limit.refund("a", second, -1, error);
     CHECK(error == Errc::invalid_cost);
-    limit.settle("a", second, {.estimated = 1, .actual = -1}, error);
+    limit.settle("a", second, -1, error);
     CHECK(error == Errc::invalid_cost);
     limit.reward("a", -1, error);
     CHECK(error == Errc::invalid_cost);
     CHECK_THROWS_AS(limit.refund("a", second, -1), std::system_error);
-    CHECK_THROWS_AS(limit.settle("a", second, {.estimated = -1, .actual = 1}), std::system_error);
+    CHECK_THROWS_AS(limit.settle("a", second, -1), std::system_error);
     CHECK_THROWS_AS(limit.penalize("a", -1), std::system_error);
-    Decision elsewhere = limit.try_acquire("a", 2);
+    Reservation elsewhere = limit.reserve("a", 2);
     elsewhere.source = Source::policy;
     CHECK(limit.refund("a", elsewhere, 2) == 0);
   });
@@ -183,7 +183,7 @@ TEST_CASE("a blocked counter admits nothing until its time, and counts meanwhile
   for_each_store([](Store& store, VirtualClock& clock) {
     const SlidingWindowCounter counter(store, "c", {10, 1min});
     REQUIRE(counter.try_acquire("k", 4));
-    const Decision taken = counter.try_acquire("k", 4);
+    Reservation taken = counter.reserve("k", 4);
     const Decision blocked = counter.block("k", 10s);
     CHECK(blocked.allowed);
     CHECK(blocked.remaining == 0);
@@ -192,7 +192,7 @@ TEST_CASE("a blocked counter admits nothing until its time, and counts meanwhile
     CHECK(counter.block("k", 1s).remaining == 0);  // a later time stands
     CHECK(counter.peek("k").retry_after == 10s);
     CHECK(counter.refund("k", taken, 1) == 1);
-    CHECK(counter.settle("k", taken, {.estimated = 3, .actual = 5}).charged == 2);
+    CHECK(counter.settle("k", taken, 5).charged == 2);
     CHECK(counter.penalize("k", 1).remaining == 0);
     CHECK(counter.reward("k", 1).remaining == 0);
     clock.advance(10s - 1us);

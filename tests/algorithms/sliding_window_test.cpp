@@ -19,10 +19,6 @@ using test::for_each_store;
 
 namespace {
 
-std::vector<Word> left(const WindowsDecision& decision) {
-  return {decision.windows().begin(), decision.windows().end()};
-}
-
 std::string why(const std::vector<WindowLimit>& windows) {
   VirtualClock clock;
   const auto store = make_virtual_store(clock);
@@ -45,18 +41,20 @@ std::error_code error_of(const SlidingWindow& limiter, Cost cost) {
 TEST_CASE("a window is charged only if every window admits", "[sliding_window][C-001]") {
   for_each_store([](Store& store, VirtualClock& clock) {
     const SlidingWindow limiter(store, "w", {{5, 5s}, {2, 60s}});
-    CHECK(left(limiter.try_acquire("k")) == std::vector<Word>{4, 1});
-    CHECK(left(limiter.try_acquire("k")) == std::vector<Word>{3, 0});
+    CHECK(limiter.try_acquire("k").remaining == 1);
+    CHECK(limiter.remaining("k") == std::vector<Word>{4, 1});
+    CHECK(limiter.try_acquire("k").remaining == 0);
+    CHECK(limiter.remaining("k") == std::vector<Word>{3, 0});
     for (int i = 0; i < 3; ++i) {
       const auto refused = limiter.try_acquire("k");
       CHECK_FALSE(refused.allowed);
       CHECK(refused.part == 1);
       CHECK(refused.retry_after == 60s);
       CHECK(refused.remaining == 0);
-      CHECK(left(refused) == std::vector<Word>{3, 0});
+      CHECK(limiter.remaining("k") == std::vector<Word>{3, 0});
     }
     clock.advance(5s);
-    CHECK(left(limiter.peek("k")) == std::vector<Word>{5, 0});
+    CHECK(limiter.remaining("k") == std::vector<Word>{5, 0});
   });
 }
 
@@ -67,7 +65,7 @@ TEST_CASE("polling at the short window does not starve the long one", "[sliding_
     for (int i = 0; i < 5; ++i) {
       const auto refused = limiter.try_acquire("k");
       CHECK(refused.part == 0);
-      CHECK(left(refused) == std::vector<Word>{0, 9});
+      CHECK(limiter.remaining("k") == std::vector<Word>{0, 9});
     }
     int admitted = 1;
     for (int second = 0; second < 55; ++second) {
@@ -118,12 +116,13 @@ TEST_CASE("a limit raised under live state admits the difference at once", "[sli
     clock.advance(1s);
     CHECK(before.try_acquire("k", 1).allowed);
     const SlidingWindow after(store, "w", {{5, 5s}, {8, 60s}});
-    CHECK(left(after.peek("k")) == std::vector<Word>{2, 5});
+    CHECK(after.remaining("k") == std::vector<Word>{2, 5});
     CHECK(after.try_acquire("k", 2).allowed);
     CHECK(after.try_acquire("k", 1).retry_after == 4s);
     clock.advance(4s);
-    CHECK(left(after.try_acquire("k", 2)) == std::vector<Word>{0, 1});
-    CHECK(left(before.peek("k")) == std::vector<Word>{0, 0});
+    CHECK(after.try_acquire("k", 2).remaining == 0);
+    CHECK(after.remaining("k") == std::vector<Word>{0, 1});
+    CHECK(before.remaining("k") == std::vector<Word>{0, 0});
   });
 }
 
@@ -132,13 +131,15 @@ TEST_CASE("the order of the windows is that of the answers, and the log has none
   for_each_store([](Store& store, VirtualClock& clock) {
     const SlidingWindow three(store, "w", {{2, 4s}, {3, 10s}, {5, 60s}});
     const SlidingWindow turned(store, "w", {{5, 60s}, {3, 10s}, {2, 4s}});
-    CHECK(left(three.try_acquire("k", 2)) == std::vector<Word>{0, 1, 3});
+    CHECK(three.try_acquire("k", 2).remaining == 0);
+    CHECK(three.remaining("k") == std::vector<Word>{0, 1, 3});
     CHECK(turned.try_acquire("k").part == 2);
     clock.advance(4s);
-    CHECK(left(turned.try_acquire("k")) == std::vector<Word>{2, 0, 1});
+    CHECK(turned.try_acquire("k").remaining == 0);
+    CHECK(turned.remaining("k") == std::vector<Word>{2, 0, 1});
     CHECK(three.try_acquire("k").part == 1);
     clock.advance(6s);
-    CHECK(left(three.peek("k")) == std::vector<Word>{2, 2, 2});
+    CHECK(three.remaining("k") == std::vector<Word>{2, 2, 2});
   });
 }
 
@@ -172,13 +173,17 @@ TEST_CASE("a request under an id is charged once, and tells every window each ti
     const SlidingWindow limiter(store, "w", {{5, 5s}, {20, 60s}});
     const RequestId id{1, 2};
     for (int i = 0; i < 3; ++i, clock.advance(1s)) {
-      CHECK(left(limiter.try_acquire("k", 2, id)) == std::vector<Word>{3, 18});
+      CHECK(limiter.try_acquire("k", 2, id).remaining == 3);
+      CHECK(limiter.remaining("k") == std::vector<Word>{3, 18});
     }
     std::error_code error;
-    CHECK(left(limiter.try_acquire("k", 2, id, error)) == std::vector<Word>{3, 18});
-    CHECK(left(limiter.try_acquire("k", 4, RequestId{3, 4}, error)) == std::vector<Word>{3, 18});
+    CHECK(limiter.try_acquire("k", 2, id, error).remaining == 3);
+    CHECK(limiter.remaining("k") == std::vector<Word>{3, 18});
+    CHECK(limiter.try_acquire("k", 4, RequestId{3, 4}, error).remaining == 3);
+    CHECK(limiter.remaining("k") == std::vector<Word>{3, 18});
     CHECK_FALSE(error);
-    CHECK(left(limiter.try_acquire("k", error)) == std::vector<Word>{2, 17});
+    CHECK(limiter.try_acquire("k", error).remaining == 2);
+    CHECK(limiter.remaining("k") == std::vector<Word>{2, 17});
     CHECK_THROWS_AS(limiter.try_acquire("k", 6, RequestId{5, 6}), std::system_error);
   });
 }
@@ -355,7 +360,8 @@ TEST_CASE("a cost that can never be admitted is an error, and changes nothing",
     static_cast<void>(limiter.reserve("k", 1, 367 * 24h, error));
     CHECK(error == Errc::invalid_argument);
     CHECK(limiter.try_acquire("k", 0).allowed);
-    CHECK(left(limiter.try_acquire("k", 3)) == std::vector<Word>{2, 0});
+    CHECK(limiter.try_acquire("k", 3).remaining == 0);
+    CHECK(limiter.remaining("k") == std::vector<Word>{2, 0});
     CHECK(limiter.try_acquire("k", 0).allowed);
   });
 }
@@ -389,7 +395,7 @@ TEST_CASE("a clock that was set back far gives one request, and then counts all 
     CHECK(limiter.peek("k", 2).allowed);
     const auto free = limiter.try_acquire("k");
     CHECK(free.allowed);
-    CHECK(left(free) == std::vector<Word>{0, 0});
+    CHECK(limiter.remaining("k") == std::vector<Word>{0, 0});
     const auto refused = limiter.try_acquire("k");
     CHECK_FALSE(refused.allowed);
     CHECK(refused.retry_after == 50s);
@@ -502,16 +508,16 @@ TEST_CASE("the newest reservation can be cancelled, and an older one cannot", "[
   for_each_store([](Store& store, VirtualClock& clock) {
     const SlidingWindow limiter(store, "w", {{2, 10s}, {5, 60s}});
     CHECK(limiter.try_acquire("k", 2).allowed);
-    const auto first = limiter.reserve("k", 1, 30s);
-    const auto second = limiter.reserve("k", 2, 30s);
-    CHECK(first.at() == clock.now() + 10s);
-    CHECK(second.at() == clock.now() + 20s);
+    auto first = limiter.reserve("k", 1, 30s);
+    auto second = limiter.reserve("k", 2, 30s);
+    CHECK(first.ready_at() == clock.now() + 10s);
+    CHECK(second.ready_at() == clock.now() + 20s);
     CHECK(limiter.cancel("k", first) == 0);
     CHECK(limiter.cancel("k", second) == 2);
     CHECK(limiter.cancel("k", second) == 0);
     CHECK(limiter.reserve("k", 1, 30s).retry_after == 10s);
     clock.advance(10s);
-    CHECK(left(limiter.peek("k")) == std::vector<Word>{0, 1});
+    CHECK(limiter.remaining("k") == std::vector<Word>{0, 1});
   });
 }
 
@@ -522,7 +528,8 @@ TEST_CASE("a cancelled wait leaves the window as full as it was", "[sliding_wind
       CHECK(limiter.try_acquire("k").allowed);
       clock.advance(1s);
     }
-    CHECK(limiter.cancel("k", limiter.reserve("k", 1, 60s)) == 1);
+    Reservation waits = limiter.reserve("k", 1, 60s);
+    CHECK(limiter.cancel("k", waits) == 1);
     CHECK(limiter.try_acquire("k").retry_after == 7s);
     clock.advance(7s);
     CHECK(limiter.try_acquire("k").remaining == 0);
@@ -533,17 +540,19 @@ TEST_CASE("a cancelled wait leaves the window as full as it was", "[sliding_wind
 TEST_CASE("units that were not used come back while they are the newest", "[sliding_window]") {
   for_each_store([](Store& store, VirtualClock& clock) {
     const SlidingWindow limiter(store, "w", {{5, 10s}, {8, 60s}});
-    const auto grant = limiter.try_acquire("k", 5);
+    Reservation grant = limiter.reserve("k", 5);
     clock.advance(1s);
     CHECK(limiter.refund("k", grant, 3) == 3);
-    CHECK(left(limiter.peek("k")) == std::vector<Word>{3, 6});
-    const auto later = limiter.try_acquire("k", 1);
+    CHECK(limiter.remaining("k") == std::vector<Word>{3, 6});
+    Reservation later = limiter.reserve("k", 1);
     CHECK(limiter.refund("k", grant, 1) == 0);
-    CHECK(limiter.refund("k", later, 5) == 1);
-    CHECK(limiter.refund("k", limiter.try_acquire("k", 5), 1) == 0);  // refused: nothing to return
-    CHECK(left(limiter.peek("k")) == std::vector<Word>{3, 6});
+    CHECK(limiter.refund("k", later, 1) == 1);
+    Reservation refused = limiter.reserve("k", 5);
+    CHECK(limiter.cancel("k", refused) == 0);
+    CHECK(limiter.remaining("k") == std::vector<Word>{3, 6});
     limiter.reset("k");
-    CHECK(left(limiter.try_acquire("k", 5)) == std::vector<Word>{0, 3});
+    CHECK(limiter.try_acquire("k", 5).remaining == 0);
+    CHECK(limiter.remaining("k") == std::vector<Word>{0, 3});
   });
 }
 
@@ -561,7 +570,7 @@ TEST_CASE("every store gives the same answers, refunds and changed limits includ
     const bool records = expected.empty();
     const std::size_t calls = test::scaled(4'000, 200);
     std::vector<WindowLimit> windows{{3, 20us}};
-    WindowReservation held;
+    Reservation held;
     for (std::size_t i = 0; i < calls; ++i) {
       if (below(25) == 0) {
         for (WindowLimit& window : windows) window.limit = 1 + below(30);
@@ -576,11 +585,11 @@ TEST_CASE("every store gives the same answers, refunds and changed limits includ
       const Word least = std::ranges::min(windows, {}, &WindowLimit::limit).limit;
       std::vector<Word> answer;
       if (below(6) == 0) {
-        answer = {limiter.refund("k", held, below(least + 1))};
+        answer = {limiter.refund("k", held, std::min(below(least + 1), held.granted))};
       } else {
         const Span wait{below(3) == 0 ? below(300) : 0};
         const auto d = limiter.reserve("k", below(least + 1), wait);
-        answer = left(d);
+        answer = limiter.remaining("k");
         answer.insert(answer.end(), {d.allowed, d.part, d.remaining, d.retry_after.count(),
                                      d.reset_after.count()});
         if (d.allowed) held = d;
@@ -603,26 +612,27 @@ TEST_CASE(
   for_each_store([](Store& store, VirtualClock& clock) {
     const SlidingWindow limiter(store, "w", {{10, 10s}, {20, 1min}});
     const Time start = clock.now();
-    const Decision less = limiter.try_acquire("a", 6);
-    CHECK(limiter.settle("a", less, {.estimated = 6, .actual = 2}).given_back == 4);
+    Reservation less = limiter.reserve("a", 6);
+    CHECK(limiter.settle("a", less, 2).given_back == 4);
     CHECK(limiter.peek("a").remaining == 8);
     clock.advance(1s);
-    const Decision more = limiter.try_acquire("a", 4);
-    CHECK(limiter.settle("a", more, {.estimated = 4, .actual = 4}).charged == 0);
-    CHECK(limiter.settle("a", more, {.estimated = 4, .actual = 7}).charged == 3);  // there is room
-    CHECK(limiter.peek("a").windows()[0] == 1);
-    CHECK(limiter.settle("a", more, {.estimated = 7, .actual = 10}).charged == 3);  // paid at 10 s
+    Reservation more = limiter.reserve("a", 4);
+    CHECK(limiter.settle("a", more, 4).charged == 0);
+    CHECK(limiter.settle("a", more, 7).charged == 3);  // there is room
+    CHECK(limiter.remaining("a")[0] == 1);
+    CHECK(limiter.settle("a", more, 10).charged == 3);  // paid at 10 s
     CHECK(limiter.peek("a").remaining == 0);
     CHECK(clock.now() + limiter.try_acquire("a").retry_after == start + 11s);
     std::error_code error;
-    const Settlement none = limiter.settle("a", more, {.estimated = 0, .actual = 11}, error);
+    const Settlement none = limiter.settle("a", more, 21, error);
     CHECK(error == Errc::cost_exceeds_capacity);
     CHECK(none.charged == 0);
-    limiter.settle("a", more, {.estimated = 1, .actual = -1}, error);
+    CHECK(more.settled == 6);
+    limiter.settle("a", more, -1, error);
     CHECK(error == Errc::invalid_cost);
-    CHECK_THROWS_AS(limiter.settle("a", more, {.estimated = -1, .actual = 1}), std::system_error);
+    CHECK_THROWS_AS(limiter.settle("a", more, -1), std::system_error);
     CHECK(clock.now() + limiter.try_acquire("a").retry_after == start + 11s);
     clock.advance(10s);
-    CHECK(limiter.peek("a").windows()[0] == 7);
+    CHECK(limiter.remaining("a")[0] == 7);
   });
 }

@@ -86,7 +86,7 @@ TEST_CASE("a permit tells when the call may begin, and a late one is told so",
     REQUIRE(first);
     REQUIRE(second);
     const Time now = clock.now();
-    CHECK(second.at() == first.at() + 1s);
+    CHECK(second.ready_at() == first.ready_at() + 1s);
     CHECK(first.valid_at(now));
     CHECK(first.valid_at(now + 100ms));
     CHECK_FALSE(first.valid_at(now + 100ms + 1us));  // stalled: 900 ms to the next are not kept
@@ -132,7 +132,7 @@ TEST_CASE("a permit starts late rather than early when the answer was slow", "[s
     const SlotLock lock(store, "toggl", 1s, {.slack = 200ms});
     const Time asked = clock.now();
     const SlotPermit permit = lock.try_acquire("token");
-    CHECK(permit.at() == asked + 30ms);
+    CHECK(permit.ready_at() == asked + 30ms);
     CHECK(permit.not_before == asked + 50ms);  // the slot began at most so late
     CHECK(permit.not_after == asked + 200ms);  // and at least so early
   });
@@ -145,9 +145,9 @@ TEST_CASE("where the store stamps by its clock, a permit's and a lease's times a
   const SlotLock lock(*store, "toggl", 1s, {.slack = 200ms});
   for (int i = 0; i < 3; ++i) {
     const SlotPermit permit = lock.reserve("token", 15s);
-    CHECK(permit.not_before == permit.decision.at + permit.wait());
+    CHECK(permit.not_before == permit.at + permit.wait());
     CHECK(permit.not_after == permit.not_before + 200ms);
-    CHECK(permit.at() == permit.not_before);
+    CHECK(permit.ready_at() == permit.not_before);
   }
   const ConcurrencyLimiter jobs(*store, "jobs", 1, {.ttl = 2ms});
   const Lease lease = jobs.try_acquire("key");
@@ -208,8 +208,8 @@ TEST_CASE("the answer is the slot or the exact wait, also while the key is about
       at(moment);
       const SlotPermit permit = lock.try_acquire("token");
       INFO("asked " << moment.count() << " us after the slot");
-      CHECK(permit.decision.allowed == (moment >= 1s));
-      CHECK(permit.decision.retry_after == std::max(Span{0}, Span{1s} - moment));
+      CHECK(permit.allowed == (moment >= 1s));
+      CHECK(permit.retry_after == std::max(Span{0}, Span{1s} - moment));
     }
     // One who comes back at the hint gets the slot, time and again.
     at(0s);
@@ -217,7 +217,7 @@ TEST_CASE("the answer is the slot or the exact wait, also while the key is about
     for (int i = 0; i < 50; ++i) {
       REQUIRE(lock.try_acquire("token"));
       clock.advance(Span{1 + i * 19'997});
-      clock.advance(lock.try_acquire("token").decision.retry_after);
+      clock.advance(lock.try_acquire("token").retry_after);
     }
   });
 }
@@ -231,7 +231,7 @@ TEST_CASE("waiting callers use every slot and lose no time between them", "[slot
       REQUIRE(permit);
       if (i % 7 == 6) clock.advance(permit.wait());  // one of seven waits, the others will
     }
-    CHECK(lock.reserve("token", 24h).at() == start + 200s);
+    CHECK(lock.reserve("token", 24h).ready_at() == start + 200s);
   });
 }
 
@@ -273,7 +273,7 @@ TEST_CASE("who cannot be served before the deadline learns so at once", "[slot_l
         ++granted;
         CHECK(permit.wait() <= 15s);
       } else {
-        CHECK(permit.decision.retry_after == 1s);  // then there is a slot 15 s ahead
+        CHECK(permit.retry_after == 1s);  // then there is a slot 15 s ahead
       }
     }
     CHECK(granted == 16);
@@ -290,8 +290,8 @@ TEST_CASE("a refusal is exact to the microsecond, however far one would wait", "
       for (int i = 0; i < 5; ++i) REQUIRE(lock.reserve("k", 1h));
       const SlotPermit refused = lock.reserve("k", max_wait);
       REQUIRE_FALSE(refused);
-      clock.advance(refused.decision.retry_after - 1us);
-      CHECK(lock.reserve("k", max_wait).decision.retry_after == 1us);
+      clock.advance(refused.retry_after - 1us);
+      CHECK(lock.reserve("k", max_wait).retry_after == 1us);
       CHECK(lock.peek("k", max_wait).retry_after == 1us);
       clock.advance(1us);
       CHECK(lock.peek("k", max_wait).allowed);
@@ -306,14 +306,14 @@ TEST_CASE("a clock that is set neither times anybody out nor breaks the spacing 
     const SlotLock lock(store, "toggl", 1s);
     REQUIRE(lock.try_acquire("token"));
     clock.advance(-30s);  // a correction: what is reserved stays, waits grow by the step
-    CHECK(lock.try_acquire("token").decision.retry_after == 31s);
+    CHECK(lock.try_acquire("token").retry_after == 31s);
     CHECK(lock.reserve("token", 1min).wait() == 31s);
     clock.advance(-3h);  // set back: the queue counts from the new time
     CHECK(lock.reserve("token", 1min).wait() == 32s);
     CHECK(lock.reserve("token", 1min).wait() == 33s);
     clock.advance(-3h);  // and who would not wait for it passes once
     CHECK(lock.try_acquire("token"));
-    CHECK(lock.try_acquire("token").decision.retry_after == 1s);
+    CHECK(lock.try_acquire("token").retry_after == 1s);
     clock.advance(1s);
     CHECK(lock.try_acquire("token"));
   });
@@ -328,6 +328,7 @@ TEST_CASE("a server's clock that is set ends no wait at once, and makes one long
       VirtualClock& own = client.own_clock();
       const VirtualClock::AutoAdvance moving(own);
       const SlotLock lock(client, "toggl", 1s);
+      lock.set_wait_queue({.recheck = 1h});  // asks at hints alone
       for (int i = 0; i < 5; ++i) REQUIRE(lock.reserve("token", 15s));
       const Time start = own.now();
       client.meanwhile = [&] { client.step_server(step); };
@@ -357,7 +358,7 @@ TEST_CASE("intervals count in microseconds, and none at all is refused", "[slot_
     const SlotLock fast(store, "fast", 1us);
     for (int i = 0; i < 5; ++i) {
       CHECK(fast.try_acquire("k"));
-      CHECK(fast.try_acquire("k").decision.retry_after == 1us);
+      CHECK(fast.try_acquire("k").retry_after == 1us);
       clock.advance(1us);
     }
     CHECK(refusal(store, "none", 0us) ==
@@ -393,7 +394,7 @@ TEST_CASE("a slot that is given back is as if never reserved", "[slot_lock]") {
     CHECK_FALSE(lock.cancel("k", second));  // the third is behind it
     CHECK(lock.cancel("k", third));
     CHECK_FALSE(lock.cancel("k", third));  // once
-    CHECK(lock.reserve("k", 5s).at() == third.at());
+    CHECK(lock.reserve("k", 5s).ready_at() == third.ready_at());
     clock.advance(2s);
     CHECK_FALSE(lock.cancel("k", first));
     clock.advance(1h);
@@ -423,7 +424,7 @@ TEST_CASE("a blocked key grants no slot until its time, whoever gives one back",
     CHECK(behind.wait() == 1min);
     CHECK(lock.cancel("k", behind));
     clock.advance(1min - 1us);
-    CHECK(lock.try_acquire("k").decision.retry_after == 1us);
+    CHECK(lock.try_acquire("k").retry_after == 1us);
     clock.advance(1us);
     CHECK(lock.try_acquire("k"));
 
@@ -431,7 +432,7 @@ TEST_CASE("a blocked key grants no slot until its time, whoever gives one back",
     CHECK(lock.block("other", SlotLock::max_block, error).reset_after == SlotLock::max_block);
     CHECK_FALSE(error);
     clock.advance(SlotLock::max_block - 1us);
-    CHECK(lock.try_acquire("other").decision.retry_after == 1us);
+    CHECK(lock.try_acquire("other").retry_after == 1us);
     clock.advance(1us);
     CHECK(lock.try_acquire("other"));
     CHECK(lock.block("free", 0s).remaining == 1);

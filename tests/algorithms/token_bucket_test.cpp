@@ -121,7 +121,7 @@ TEST_CASE("a cost below zero is an error in every call, and zero asks without sp
     CHECK(error_of([&](auto& e) { bucket.penalize("a", -5, e); }) == Errc::invalid_cost);
     CHECK_THROWS_AS(bucket.reserve("a", -5, 1s), std::system_error);
     CHECK(bucket.try_acquire("a", 0).remaining == 10);
-    CHECK(bucket.reserve("a", 0, 1s).decision.remaining == 10);
+    CHECK(bucket.reserve("a", 0, 1s).remaining == 10);
     CHECK(bucket.peek("a").remaining == 10);
   });
 }
@@ -301,7 +301,7 @@ TEST_CASE("reservations stand in line, and everybody else behind them", "[token_
     CHECK(bucket.reserve("a", 5, 0s).wait() == 0s);
     const Reservation first = bucket.reserve("a", 2, 1s);
     CHECK(first.wait() == 200ms);
-    CHECK(first.at() == clock.now() + 200ms);
+    CHECK(first.ready_at() == clock.now() + 200ms);
     CHECK(bucket.reserve("a", 3, 500ms).wait() == 500ms);
     const Reservation refused = bucket.reserve("a", 1, 599ms);
     CHECK_FALSE(refused);

@@ -64,8 +64,8 @@ TEST_CASE("a callback, a future, a deferred call and a coroutine all wait in vir
       [&]() -> boost::asio::awaitable<void> {
         const Reservation first = co_await async_acquire(world.bucket, "a", 1, 1h, use_awaitable);
         const Reservation second = co_await std::move(later);
-        CHECK(first.at() == start + 3s);
-        CHECK(second.at() == start + 4s);
+        CHECK(first.ready_at() == start + 3s);
+        CHECK(second.ready_at() == start + 4s);
         ++over;
       },
       boost::asio::detached);
@@ -85,7 +85,7 @@ TEST_CASE("a refusal is a value, a failure an error", "[asio][waiting]") {
                 boost::asio::bind_executor(world.context, [&](auto error, Reservation grant) {
                   CHECK_FALSE(error);
                   CHECK_FALSE(grant);
-                  CHECK(grant.decision.retry_after == 1s);
+                  CHECK(grant.retry_after == 1s);
                   ++over;
                 }));
   async_acquire(world.bucket, "a", 2, 1h,
@@ -215,8 +215,8 @@ TEST_CASE("in real time a wait is never too short", "[asio][waiting]") {
         for (int i = 0; i < 5; ++i) {
           const Reservation grant =
               co_await async_acquire(bucket, "a", 1, Deadline::never(), use_awaitable);
-          CHECK(store->clock().now() >= grant.at());
-          calls.push_back(grant.at());
+          CHECK(store->clock().now() >= grant.ready_at());
+          calls.push_back(grant.ready_at());
         }
       },
       [](std::exception_ptr failed) { CHECK_FALSE(failed); });
@@ -395,24 +395,24 @@ TEST_CASE("guarded and backed-off calls are coroutines as well", "[asio][calls]"
 
 TEST_CASE("a shared sliding window is waited for by callbacks and coroutines", "[asio][waiting]") {
   Spent world;
-  const SharedSlidingWindow limiter(*world.store, "api", "rate");
-  limiter.configure(RateType::overall, 1, 1s, SpentPermits::forgotten);
-  REQUIRE(limiter.try_acquire());
+  const SharedSlidingWindow limiter(*world.store, "rate");
+  limiter.configure("api", RateType::overall, 1, 1s, SpentPermits::forgotten);
+  REQUIRE(limiter.try_acquire("api"));
   const Time start = world.clock.now();
   std::vector<Span> granted;
   const auto note = [&](const Decision& decision) {
     CHECK(decision.allowed);
     granted.push_back(world.clock.now() - start);
   };
-  async_acquire(limiter, 1, 1h,
-                boost::asio::bind_executor(world.context, [&](auto error, Decision d) {
+  async_acquire(limiter, "api", 1, 1h,
+                boost::asio::bind_executor(world.context, [&](auto error, const Reservation& d) {
                   CHECK_FALSE(error);
                   note(d);
                 }));
   boost::asio::co_spawn(
       world.context,
       [&]() -> boost::asio::awaitable<void> {
-        auto later = async_acquire(limiter, 1, 1h);
+        auto later = async_acquire(limiter, "api", 1, 1h);
         note(co_await std::move(later)(use_awaitable));
       },
       boost::asio::detached);

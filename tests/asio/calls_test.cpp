@@ -193,11 +193,11 @@ TEST_CASE("grants are made of an owned outcome", "[asio]") {
   io.run();
   const OwnedOutcome outcome = future.get();
   REQUIRE(outcome);
-  Reservation tokens(outcome.steps()[0], outcome.output_of(0));
+  Reservation tokens = TokenBucket::reservation(outcome.steps()[0], outcome.output_of(0));
   CHECK(tokens.granted == 4);
   CHECK(bucket.cancel("a", tokens) == 4);
-  const auto window = SlidingWindow::reservation(outcome.steps()[1], outcome.output_of(1), 5);
-  CHECK(window.windows().front() == 1);
+  Reservation window = SlidingWindow::reservation(outcome.steps()[1], outcome.output_of(1), 5);
+  CHECK(SlidingWindow::remaining_of(outcome.output_of(1)).front() == 1);
   CHECK(windows.cancel("a", window) == 5);
   Lease lease = jobs.adopt("a", id, 2, outcome.steps()[2], outcome.output_of(2), asked_at);
   CHECK(lease.renew());
@@ -264,7 +264,7 @@ TEST_CASE("a store that ends fails its calls", "[asio]") {
   const FixedWindow window(*store, "w", 5, Calendar::daily());
   const TokenBucket bucket(*store, "b", Quota::per_second(10).burst(8));
   const ConcurrencyLimiter jobs(*store, "j", 3);
-  SharedSlidingWindow rate(*store, "t", "r");
+  SharedSlidingWindow rate(*store, "r");
   Reservation tokens = bucket.reserve("a", 4, 1s);
   int failed = 0;
   const auto run = [&](auto operation) {
@@ -285,8 +285,8 @@ TEST_CASE("a store that ends fails its calls", "[asio]") {
   run(async_cancel(bucket, "a", tokens));
   run(async_try_acquire(jobs, "a", 1));
   run(async_release(jobs, "a", LeaseId{1, 2}));
-  run(async_try_acquire(rate, 1));
-  run(async_config(rate));
+  run(async_try_acquire(rate, "t", 1));
+  run(async_config(rate, "t"));
   CHECK(tokens.granted == 4);
 
   // The destructor drops what it still holds.
@@ -349,20 +349,20 @@ TEST_CASE("a fixed window asks again by the store's clock", "[asio]") {
 TEST_CASE("a shared sliding window follows a change by another client", "[asio]") {
   StoreInFront store;
   net::io_context io;
-  const SharedSlidingWindow mine(store, "t", "r");
-  const SharedSlidingWindow other(store, "t", "r");
+  const SharedSlidingWindow mine(store, "r");
+  const SharedSlidingWindow other(store, "r");
   const auto limit = [&] {
-    auto future = async_try_acquire(mine, 1, net::bind_executor(io, net::use_future));
+    auto future = async_try_acquire(mine, "t", 1, net::bind_executor(io, net::use_future));
     io.restart();
     io.run();
     const int before = std::exchange(store.calls, 0);
     return std::pair(future.get().limit, before);
   };
-  other.configure(RateType::overall, 10, 1s);
+  other.configure("t", RateType::overall, 10, 1s);
   store.calls = 0;
   CHECK(limit() == std::pair(Word{10}, 2));
   CHECK(limit() == std::pair(Word{10}, 1));
-  other.configure(RateType::overall, 20, 1s);
+  other.configure("t", RateType::overall, 20, 1s);
   store.calls = 0;
   CHECK(limit() == std::pair(Word{20}, 3));
 }
@@ -374,15 +374,15 @@ TEST_CASE("answers of other threads may come before a call has been sent whole",
   net::io_context io;
   const auto work = net::make_work_guard(io);
   std::thread runs([&] { io.run(); });
-  const SharedSlidingWindow rate(store, "t", "r");
+  const SharedSlidingWindow rate(store, "r");
   const FixedWindow daily(store, "w", 1'000'000, Calendar::daily());
   const ConcurrencyLimiter jobs(store, "j", 3);
   const auto on = [&] { return net::bind_executor(io, net::use_future); };
-  async_configure(rate, RateType::overall, 1000, 1s, SpentPermits::kept, on()).get();
+  async_configure(rate, "t", RateType::overall, 1000, 1s, SpentPermits::kept, on()).get();
   for (std::size_t i = 0; i < scaled(100); ++i) {
     const std::string key(1 + random.below(60), 'k');
     CHECK(async_try_acquire(daily, key, 1, on()).get());
-    CHECK(async_try_acquire(rate, 1, on()).get());
+    CHECK(async_try_acquire(rate, "t", 1, on()).get());
     Lease lease = async_try_acquire(jobs, key, 1, on()).get();
     CHECK(async_renew(lease, on()).get());
     CHECK(async_release(lease, on()).get());

@@ -31,10 +31,9 @@ const Deadline hour = 1h;
 // Aggregates and plain values that callers write into these calls.
 template <class... Ts>
 constexpr bool all_plain = (std::is_trivially_destructible_v<Ts> && ...);
-static_assert(
-    all_plain<Key, Cost, Deadline, asio::AsyncWaitOptions, BackoffOptions, WaitQueueOptions,
-              RequestId, Step, std::array<Step, 2>, SettledCost, BreakerOptions, LeaseId, Quota,
-              Utilization, Reservation, WindowReservation, SlotPermit>);
+static_assert(all_plain<Key, Cost, Deadline, asio::AsyncWaitOptions, BackoffOptions,
+                        WaitQueueOptions, RequestId, Step, std::array<Step, 2>, BreakerOptions,
+                        LeaseId, Quota, Utilization, Reservation, SlotPermit>);
 
 template <class L, class Options>
 concept Waits = requires(const L& limiter, Options&& options) {
@@ -169,9 +168,8 @@ TEST_CASE("arguments in braces are destroyed once in a co_await of a call", "[as
     const std::string part(40, 'x');
     CHECK(co_await asio::async_try_acquire(rig.bucket, {part + "t", part + "k"}, 1));
     CHECK(co_await asio::async_try_acquire(rig.bucket, part + "u", 1, RequestId{1, 2}));
-    const Decision taken = co_await asio::async_try_acquire(window, {"t", "k"}, 1);
-    const auto settled =
-        co_await asio::async_settle(window, {"t", "k"}, taken, {.estimated = 1, .actual = 3});
+    Reservation taken = co_await asio::async_reserve(window, {"t", "k"}, 1);
+    const auto settled = co_await asio::async_settle(window, {"t", "k"}, taken, 3);
     CHECK(settled.charged == 2);
     Lease lease = co_await asio::async_try_acquire(jobs, part, 1, LeaseId{1, 2});
     const bool renewed = co_await asio::async_renew(lease);

@@ -45,7 +45,7 @@ struct Side {
   FixedWindow daily{*store, "daily", 5, Calendar::daily()};
   SlidingWindow sliding{*store, "sliding", {{3, 1s}, {6, 5s}}};
   SlidingWindowCounter counter{*store, "counter", {5, 2s}};
-  SharedSlidingWindow rate{*store, "rate", "rate", {.client = "one"}};
+  SharedSlidingWindow rate{*store, "rate", {.client = "one"}};
   SlotLock lock{*store, "lock", 500ms};
   ConcurrencyLimiter jobs{*store, "jobs", 4, {.ttl = 3s, .rng = &rng}};
   FleetShedder fleet{*store,
@@ -60,10 +60,10 @@ struct Side {
   // What earlier calls were granted.
   Reservation tokens;
   Reservation shared_tokens;
-  Decision taken_fixed;
-  Decision taken_counter;
-  WindowReservation window;
-  RateReservation permits;
+  Reservation taken_fixed;
+  Reservation taken_counter;
+  Reservation window;
+  Reservation permits;
   SlotPermit slot;
   Lease lease;
   Lease place;
@@ -86,30 +86,23 @@ std::string told(const Decision& d) {
 std::string told(Word word) { return std::to_string(word); }
 std::string told(bool yes) { return yes ? "yes" : "no"; }
 std::string told(sluice::detail::Done) { return "done"; }
-std::string told(const WindowsDecision& d) {
-  std::string text = told(static_cast<const Decision&>(d));
-  for (const Word left : d.windows()) text += ' ' + std::to_string(left);
+std::string told(const Reservation& r) {
+  std::string text = told(static_cast<const Decision&>(r)) + " granted " +
+                     std::to_string(r.granted) + " settled " + std::to_string(r.settled);
+  for (const Word word : r.state) text += ' ' + std::to_string(word);
   return text;
 }
-std::string told(const WindowReservation& r) {
-  return told(static_cast<const WindowsDecision&>(r)) + " granted " + std::to_string(r.granted);
-}
-std::string told(const RateReservation& r) {
-  return told(static_cast<const Decision&>(r)) + " granted " + std::to_string(r.granted);
-}
-std::string told(const Reservation& r) {
-  std::string text = told(r.decision);
-  for (const Word word : {r.granted, r.settled, r.level, r.stamp, r.version, r.spent}) {
-    text += ' ' + std::to_string(word);
-  }
+std::string told(const std::vector<Word>& words) {
+  std::string text;
+  for (const Word word : words) text += std::to_string(word) + ' ';
   return text;
 }
 std::string told(const Settlement& s) {
   return std::to_string(s.given_back) + " back, " + std::to_string(s.charged) + " charged";
 }
 std::string told(const SlotPermit& p) {
-  return told(p.decision) + " from " + std::to_string(to_word(p.not_before)) + " to " +
-         std::to_string(to_word(p.not_after));
+  return told(static_cast<const Decision&>(p)) + " from " + std::to_string(to_word(p.not_before)) +
+         " to " + std::to_string(to_word(p.not_after));
 }
 std::string told(const Lease& lease) {
   std::string text = told(lease.decision());
@@ -263,11 +256,12 @@ void add_shared_buckets(Entries& entries) {
 }
 
 void add_windows(Entries& entries) {
-  SLUICE_VERB_KEEP(taken_fixed, try_acquire, FixedWindow, fixed, "a", d.cost);
+  SLUICE_VERB_KEEP(taken_fixed, reserve, FixedWindow, fixed, "a", d.cost);
+  SLUICE_VERB(cancel, FixedWindow, fixed, "a", s.taken_fixed);
   SLUICE_VERB(try_acquire, FixedWindow, daily, d.key, d.cost, d.id);
   SLUICE_VERB(peek, FixedWindow, daily, d.key, d.cost);
   SLUICE_VERB(refund, FixedWindow, fixed, "a", s.taken_fixed, d.cost);
-  SLUICE_VERB(settle, FixedWindow, fixed, "a", s.taken_fixed, SettledCost{d.cost, d.more});
+  SLUICE_VERB(settle, FixedWindow, fixed, "a", s.taken_fixed, d.more);
   SLUICE_VERB(reward, FixedWindow, fixed, d.key, d.cost);
   SLUICE_VERB(penalize, FixedWindow, fixed, d.key, d.cost);
   SLUICE_VERB(block, FixedWindow, fixed, d.key, d.span);
@@ -279,16 +273,17 @@ void add_windows(Entries& entries) {
   SLUICE_VERB_KEEP(window, reserve, SlidingWindow, sliding, "a", d.cost, d.span);
   SLUICE_VERB(cancel, SlidingWindow, sliding, "a", s.window);
   SLUICE_VERB(refund, SlidingWindow, sliding, "a", s.window, d.cost);
-  SLUICE_VERB(settle, SlidingWindow, sliding, "a", s.window, SettledCost{d.cost, d.more});
+  SLUICE_VERB(settle, SlidingWindow, sliding, "a", s.window, d.more);
   SLUICE_VERB(block, SlidingWindow, sliding, d.key, d.span);
   SLUICE_VERB(reward, SlidingWindow, sliding, d.key, d.cost);
   SLUICE_VERB(reset, SlidingWindow, sliding, d.key);
-  SLUICE_VERB_KEEP(taken_counter, try_acquire, SlidingWindowCounter, counter, "a", d.cost);
+  SLUICE_VERB(remaining, SlidingWindow, sliding, d.key);
+  SLUICE_VERB_KEEP(taken_counter, reserve, SlidingWindowCounter, counter, "a", d.cost);
+  SLUICE_VERB(cancel, SlidingWindowCounter, counter, "a", s.taken_counter);
   SLUICE_VERB(try_acquire, SlidingWindowCounter, counter, d.key, d.cost, d.id);
   SLUICE_VERB(peek, SlidingWindowCounter, counter, d.key, d.cost);
   SLUICE_VERB(refund, SlidingWindowCounter, counter, "a", s.taken_counter, d.cost);
-  SLUICE_VERB(settle, SlidingWindowCounter, counter, "a", s.taken_counter,
-              SettledCost{d.cost, d.more});
+  SLUICE_VERB(settle, SlidingWindowCounter, counter, "a", s.taken_counter, d.more);
   SLUICE_VERB(block, SlidingWindowCounter, counter, d.key, d.span);
   SLUICE_VERB(reward, SlidingWindowCounter, counter, d.key, d.cost);
   SLUICE_VERB(penalize, SlidingWindowCounter, counter, d.key, d.cost);
@@ -296,23 +291,22 @@ void add_windows(Entries& entries) {
 }
 
 void add_shared_windows(Entries& entries) {
-  SLUICE_VERB(configure, SharedSlidingWindow, rate, RateType::overall, d.more.value(), 2s,
+  SLUICE_VERB(configure, SharedSlidingWindow, rate, "a", RateType::overall, d.more.value(), 2s,
               SpentPermits::kept);
-  SLUICE_VERB(configure, SharedSlidingWindow, rate, RateType::per_client, 4, 1s,
+  SLUICE_VERB(configure, SharedSlidingWindow, rate, d.key, RateType::per_client, 4, 1s,
               SpentPermits::forgotten);
-  SLUICE_VERB(try_configure, SharedSlidingWindow, rate, RateType::overall, 3, 1s);
-  SLUICE_VERB(config, SharedSlidingWindow, rate);
-  SLUICE_VERB(refresh, SharedSlidingWindow, rate);
-  SLUICE_VERB(try_acquire, SharedSlidingWindow, rate, d.cost);
-  SLUICE_VERB(try_acquire, SharedSlidingWindow, rate, d.cost, d.id);
-  SLUICE_VERB(peek, SharedSlidingWindow, rate, d.cost);
-  SLUICE_VERB(available_permits, SharedSlidingWindow, rate);
-  SLUICE_VERB_KEEP(permits, reserve, SharedSlidingWindow, rate, d.cost, d.span);
-  SLUICE_VERB(cancel, SharedSlidingWindow, rate, s.permits);
-  SLUICE_VERB(refund, SharedSlidingWindow, rate, s.permits, d.cost);
-  SLUICE_VERB(settle, SharedSlidingWindow, rate, s.permits, d.cost);
-  SLUICE_VERB(block, SharedSlidingWindow, rate, d.span);
-  SLUICE_VERB(reward, SharedSlidingWindow, rate, d.cost);
+  SLUICE_VERB(try_configure, SharedSlidingWindow, rate, d.key, RateType::overall, 3, 1s);
+  SLUICE_VERB(config, SharedSlidingWindow, rate, d.key);
+  SLUICE_VERB(refresh, SharedSlidingWindow, rate, d.key);
+  SLUICE_VERB(try_acquire, SharedSlidingWindow, rate, d.key, d.cost);
+  SLUICE_VERB(try_acquire, SharedSlidingWindow, rate, d.key, d.cost, d.id);
+  SLUICE_VERB(peek, SharedSlidingWindow, rate, d.key, d.cost);
+  SLUICE_VERB_KEEP(permits, reserve, SharedSlidingWindow, rate, "a", d.cost, d.span);
+  SLUICE_VERB(cancel, SharedSlidingWindow, rate, "a", s.permits);
+  SLUICE_VERB(refund, SharedSlidingWindow, rate, "a", s.permits, d.cost);
+  SLUICE_VERB(settle, SharedSlidingWindow, rate, "a", s.permits, d.cost);
+  SLUICE_VERB(block, SharedSlidingWindow, rate, d.key, d.span);
+  SLUICE_VERB(reward, SharedSlidingWindow, rate, d.key, d.cost);
 }
 
 void add_leases(Entries& entries) {

@@ -68,7 +68,7 @@ TEST_CASE("all claims are granted at one instant, and nothing is charged before"
   CHECK(window.peek("a").remaining == 1);
   CHECK(bench.held[1].size() == 2);
   CHECK(bench.held[1].get<Reservation>(0).granted == 4);
-  CHECK(bench.held[1].get<Decision>(1).allowed);
+  CHECK(bench.held[1].get<Reservation>(1).allowed);
 }
 
 TEST_CASE("a call asks at the hint, and behind a grant of a bucket when its units are there",
@@ -76,8 +76,8 @@ TEST_CASE("a call asks at the hint, and behind a grant of a bucket when its unit
   Bench bench;
   const TokenBucket bucket(bench.store, "b", Quota::per_second(1).burst(4));
   const FixedWindow window(bench.store, "w", 5, Calendar::every(1min));
-  bucket.set_wait_queue({.across_processes = false});
-  window.set_wait_queue({.across_processes = false});
+  bucket.set_wait_queue({.across_processes = false, .recheck = 1h});  // at hints alone
+  window.set_wait_queue({.across_processes = false, .recheck = 1h});
   (void)window.try_acquire("a", 5);
   const std::uint64_t before = bench.operations();
   bench.wait(1, {{bucket, "a", 4}, {window, "a"}});
@@ -326,6 +326,30 @@ TEST_CASE("a grant of several limits can be settled and refunded, each as it is"
   CHECK(tokens.peek("b").remaining == 100);
   CHECK(windows.peek("b").remaining == 10);
   CHECK(jobs.peek("b").remaining == 1);
+}
+
+TEST_CASE("what was moved from is no grant", "[claims]") {
+  VirtualClock clock;
+  const auto store = make_virtual_store(clock);
+  const ConcurrencyLimiter jobs(*store, "j", 1);
+  Grants first = acquire({{jobs, "a"}}, 0s);
+  REQUIRE(first);
+  Grants second = std::move(first);
+  CHECK_FALSE(first);
+  CHECK_FALSE(first.decision().allowed);
+  CHECK(first.size() == 0);
+  CHECK(second);
+  CHECK(jobs.peek("a").remaining == 0);
+  first = std::move(second);
+  CHECK_FALSE(second);
+  CHECK(first);
+  CHECK(jobs.peek("a").remaining == 0);
+  first = Grants();
+  CHECK(jobs.peek("a").remaining == 1);
+  Lease lease = jobs.acquire("a", 1, 0s);
+  const Lease moved = std::move(lease);
+  CHECK_FALSE(lease);
+  CHECK(moved);
 }
 
 TEST_CASE("what was refunded is not given back again", "[claims]") {

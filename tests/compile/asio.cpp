@@ -31,7 +31,7 @@ boost::asio::awaitable<void> asynchronous_results_are_looked_at(
   asio::async_acquire(bucket, "a", 1, 1s, use_future);    // error: nodiscard
   asio::async_acquire(lock, "a", 1s);                     // error: nodiscard
   asio::async_acquire(gates, scopes, 1s);                 // error: nodiscard
-  asio::async_acquire(rate, 1, 1s);                       // error: nodiscard
+  asio::async_acquire(rate, "a", 1, 1s);                  // error: nodiscard
   asio::sleep_for(store.clock(), 1s);                     // error: nodiscard
   asio::sleep_for(store.clock(), 1s, use_future);         // error: nodiscard
   asio::sleep_until(store.clock(), Time{}, use_future);   // error: nodiscard
@@ -83,8 +83,8 @@ boost::asio::awaitable<void> options_are_no_token(
   static_cast<void>(co_await asio::async_acquire(lock, "k", 5s, {.priority = 3}));
   static_cast<void>(co_await asio::async_acquire(gates, scopes, 5s, options));
   static_cast<void>(co_await asio::async_acquire(gates, scopes, 5s, {.priority = 3}));
-  static_cast<void>(co_await asio::async_acquire(rate, 1, 5s, options));
-  static_cast<void>(co_await asio::async_acquire(rate, 1, 5s, {.priority = 3}));
+  static_cast<void>(co_await asio::async_acquire(rate, "k", 1, 5s, options));
+  static_cast<void>(co_await asio::async_acquire(rate, "k", 1, 5s, {.priority = 3}));
   Grants some = co_await asio::async_acquire(claims, 5s, options);
   some = co_await asio::async_acquire(claims, 5s, {.priority = 3});
   some = asio::async_acquire(claims, 5s, options, use_future).get();

@@ -65,21 +65,22 @@ void results_of_shared_limiters_are_looked_at(Store& store, std::error_code& err
   bucket.config("a");                                       // error: nodiscard
   bucket.configure("a", Quota::per_second(1));
   bucket.reset("a");
-  const SharedSlidingWindow rate(store, "tag", "rate");
-  rate.try_acquire();                                     // error: nodiscard
-  rate.try_acquire(1, error);                             // error: nodiscard
-  rate.acquire(1, 1s);                                    // error: nodiscard
-  rate.reserve(1, 1s);                                    // error: nodiscard
-  rate.peek();                                            // error: nodiscard
-  rate.available_permits();                               // error: nodiscard
-  rate.config();                                            // error: nodiscard
-  rate.future_try_acquire();                              // error: nodiscard
-  rate.configure(RateType::overall, 1, 1s, SpentPermits::forgotten);
-  rate.reward(1);
-  rate.refresh();
+  const SharedSlidingWindow rate(store, "rate");
+  rate.try_acquire("tag");                                // error: nodiscard
+  rate.try_acquire("tag", error);                         // error: nodiscard
+  rate.try_acquire("tag", 1, error);                      // error: nodiscard
+  rate.acquire("tag", 1, 1s);                             // error: nodiscard
+  rate.reserve("tag", 1, 1s);                             // error: nodiscard
+  rate.peek("tag");                                       // error: nodiscard
+  rate.config("tag");                                     // error: nodiscard
+  rate.future_try_acquire("tag");                         // error: nodiscard
+  rate.acquire_steps("tag");                              // error: nodiscard
+  rate.configure("tag", RateType::overall, 1, 1s, SpentPermits::forgotten);
+  rate.reward("tag", 1);
+  rate.refresh("tag");
 }
 
-void results_of_windows_are_looked_at(Store& store, std::error_code& error, const Decision& taken) {
+void results_of_windows_are_looked_at(Store& store, std::error_code& error, Reservation& taken) {
   const SlidingWindow windows(store, "windows", {{25, 5s}});
   windows.try_acquire("a");                               // error: nodiscard
   windows.try_acquire("a", error);                        // error: nodiscard
@@ -87,12 +88,14 @@ void results_of_windows_are_looked_at(Store& store, std::error_code& error, cons
   windows.peek("a", 1, error);                            // error: nodiscard
   windows.reserve("a", 1, 1s);                            // error: nodiscard
   windows.acquire("a", 1, 1s);                            // error: nodiscard
+  windows.remaining("a");                                 // error: nodiscard
   windows.refund("a", taken, 1);
   windows.reset("a");
   const SlidingWindowCounter counter(store, "counter", {25, 5s});
   counter.try_acquire("a");                               // error: nodiscard
   counter.peek("a");                                      // error: nodiscard
-  counter.settle("a", taken, {1, 2});
+  counter.reserve("a", 1);                                // error: nodiscard
+  counter.settle("a", taken, 2);
   counter.reset("a");
   const FixedWindow window(store, "window", 10, Calendar::every(1min));
   window.try_acquire("a");                                // error: nodiscard
@@ -246,9 +249,9 @@ void blocking_calls_end_no_coroutine(const Call& call, const ConcurrencyLimiter&
   guarded(jobs, "all", 1, 10s, [] {});
 }
 
-void a_shared_window_is_no_claim(const SharedSlidingWindow& rate, const TokenBucket& bucket) {
-  const Claim one(rate, 3);                                       // error: use acquire
-  static_cast<void>(acquire({{bucket, "a"}, {rate, 3}}, 1s).decision());  // error: use acquire
+void a_shared_window_is_a_claim(const SharedSlidingWindow& rate, const TokenBucket& bucket) {
+  const Claim one(rate, "a", 3);
+  static_cast<void>(acquire({{bucket, "a"}, {rate, "a", Estimate{3}}}, 1s).decision());
 }
 
 void spans_are_of_any_unit(const TokenBucket& bucket, const SlotLock& lock, const Gates& gates, const Scope& scope) {

@@ -84,9 +84,7 @@ TEST_CASE("A null pointer as a limiter's name is refused as an empty name", "[co
   CHECK_THAT(refusal_of([&] { SharedTokenBucket(store, nothing); }), empty_name);
   CHECK_THAT(refusal_of([&] { SlidingWindow(store, nothing, {{25, 5s}}); }), empty_name);
   CHECK_THAT(refusal_of([&] { SlidingWindowCounter(store, nothing, {25, 5s}); }), empty_name);
-  CHECK_THAT(refusal_of([&] { SharedSlidingWindow(store, "tag", nothing); }), empty_name);
-  CHECK_THAT(refusal_of([&] { SharedSlidingWindow(store, nothing, "name"); }),
-             contains_text("the tag must have 1 byte to 1 MiB"));
+  CHECK_THAT(refusal_of([&] { SharedSlidingWindow(store, nothing); }), empty_name);
   CHECK_THAT(refusal_of([&] { FixedWindow(store, nothing, 10, Calendar::every(1min)); }),
              empty_name);
   CHECK_THAT(refusal_of([&] { ConcurrencyLimiter(store, nothing, 2); }), empty_name);

@@ -101,9 +101,9 @@ TEST_CASE("every limiter's steps know their store, and a decorator passes them o
   const Scope scope = gates.scope("kind", "id");
   const UtilizationShedder shedder(outer, "shedder");
   const FleetShedder fleet(outer, "fleet", 5, {{"all", FleetShare::percent(100)}});
-  const SharedSlidingWindow rate(outer, "tag", "rate");
-  rate.configure(RateType::overall, 5, 1s);
-  const auto rates = rate.acquire_steps();
+  const SharedSlidingWindow rate(outer, "rate");
+  rate.configure("tag", RateType::overall, 5, 1s);
+  const auto rates = rate.acquire_steps("tag");
   const TokenBucket bucket(outer, "b", quota);
   const SharedTokenBucket shared(outer, "s");
   const SlidingWindow log(outer, "w", {{5, 1s}});

@@ -46,7 +46,7 @@ TEST_CASE("a store that loses its state adds its capacity and what it had grante
       for (;;) {
         const Reservation grant = bucket.reserve("all", 1, 20s);
         if (!grant) break;
-        history.push_back(testing::note(grant.decision));
+        history.push_back(testing::note(grant));
       }
     }
   };

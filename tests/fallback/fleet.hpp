@@ -30,8 +30,6 @@ template <class Grant>
 [[nodiscard]] const Decision& decision_of(const Grant& grant) {
   if constexpr (std::is_base_of_v<Decision, Grant>) {
     return grant;
-  } else if constexpr (requires { grant.decision.allowed; }) {
-    return grant.decision;
   } else {
     return grant.decision();
   }
@@ -169,8 +167,6 @@ class Fleet {
   static auto wait_for_one(const L& limiter, Span patience) {
     if constexpr (std::is_same_v<L, SlotLock>) {
       return sluice::asio::async_acquire(limiter, "upstream", Deadline(patience));
-    } else if constexpr (std::is_same_v<L, SharedSlidingWindow>) {
-      return sluice::asio::async_acquire(limiter, 1, Deadline(patience));
     } else {
       return sluice::asio::async_acquire(limiter, "upstream", 1, Deadline(patience));
     }

@@ -150,9 +150,9 @@ TEST_CASE("windows add their shares of each window that an outage touches",
       CHECK(fleet.alone() <= shares * 5);  // 47 s and the way back hold four windows and a part
     }
     {
-      const auto limiter = [&](Store& store) { return SharedSlidingWindow(store, "partner", "r"); };
+      const auto limiter = [&](Store& store) { return SharedSlidingWindow(store, "r"); };
       Fleet<SharedSlidingWindow> fleet(14, clients, limiter, share_among(clients));
-      fleet.all.front()->limiter.configure(RateType::overall, limit, window,
+      fleet.all.front()->limiter.configure("upstream", RateType::overall, limit, window,
                                            SpentPermits::forgotten);
       live(fleet, percent);
       CHECK_FALSE(check_window(fleet.history(true), window, shares));

@@ -257,8 +257,8 @@ TEST_CASE("what was granted without the primary gives nothing back there", "[fal
     const SlotLock slots(rig.store, "s", 1h);
     rig.trip();
     Reservation tokens = bucket.reserve("a", 2, 0s);
-    const auto units = windows.reserve("a", 2, 0s);
-    const Decision used = fixed.try_acquire("a", 2);
+    Reservation units = windows.reserve("a", 2, 0s);
+    Reservation used = fixed.reserve("a", 2);
     const SlotPermit slot = slots.reserve("a", 1h);
     REQUIRE((tokens && units && used && slot));
     CHECK(tokens.granted == 2);
@@ -275,7 +275,7 @@ TEST_CASE("what was granted without the primary gives nothing back there", "[fal
     REQUIRE(slots.reserve("a", 1h));
     CHECK(bucket.cancel("a", tokens) == 0);
     CHECK(windows.cancel("a", units) == 0);
-    (void)fixed.refund("a", used, 2);
+    CHECK(fixed.refund("a", used, 2) == 0);
     CHECK_FALSE(slots.cancel("a", slot));
     CHECK(bucket.peek("a", 0).remaining == 2);
     CHECK(windows.peek("a", 0).remaining == 2);
@@ -293,14 +293,13 @@ TEST_CASE("what was granted without the primary is settled without it: there is 
       for (const Word actual : {1, 4}) {
         CHECK(guarded(limiter, "a", 2, 0s, [&] { return Costed<Word>{actual, actual}; }) == actual);
       }
-      const Decision taken = limiter.try_acquire("a", 1);
+      Reservation taken = limiter.reserve("a", 1);
       REQUIRE(taken);
-      const SettledCost more{.estimated = 1, .actual = 3};
       std::error_code error = make_error_code(Errc::unknown);
-      if constexpr (requires { limiter.settle("a", taken, more, error); }) {
-        CHECK(limiter.settle("a", taken, more, error).charged == 0);
-        CHECK_FALSE(error);
-      }
+      CHECK(limiter.settle("a", taken, 3, error).charged == 0);
+      CHECK_FALSE(error);
+      CHECK(limiter.cancel("a", taken, error) == 0);
+      CHECK_FALSE(error);
     };
     check(ten(rig.store));
     check(SlidingWindow(rig.store, "w", {{.limit = 5, .span = 10min}}));
@@ -320,26 +319,25 @@ TEST_CASE("what the primary granted is not settled without it: an error says so"
     const SlidingWindowCounter counter(rig.store, "c", {.limit = 5, .span = 10min});
     const FixedWindow fixed(rig.store, "f", 5, Calendar::every(24h));
     Reservation tokens = bucket.reserve("a", 2, 0s);
-    const Decision units = windows.try_acquire("a", 2);
-    const Decision counted = counter.try_acquire("a", 2);
-    const Decision used = fixed.try_acquire("a", 2);
-    const SharedSlidingWindow shared(rig.store, "s", "a");
-    shared.configure(RateType::overall, 5, 10min);
-    RateReservation permits = shared.reserve(2, 0s);
+    Reservation units = windows.reserve("a", 2);
+    Reservation counted = counter.reserve("a", 2);
+    Reservation used = fixed.reserve("a", 2);
+    const SharedSlidingWindow shared(rig.store, "a");
+    shared.configure("s", RateType::overall, 5, 10min);
+    Reservation permits = shared.reserve("s", 2, 0s);
     rig.trip();
     for (const Word actual : {1, 3}) {
       CAPTURE(actual);
-      const SettledCost cost{.estimated = 2, .actual = actual};
       std::error_code error;
       CHECK(bucket.settle("a", tokens, actual, error).charged == 0);
       CHECK(error == Errc::circuit_open);
-      CHECK(windows.settle("a", units, cost, error).charged == 0);
+      CHECK(windows.settle("a", units, actual, error).charged == 0);
       CHECK(error == Errc::circuit_open);
-      CHECK(counter.settle("a", counted, cost, error).charged == 0);
+      CHECK(counter.settle("a", counted, actual, error).charged == 0);
       CHECK(error == Errc::circuit_open);
-      CHECK(fixed.settle("a", used, cost, error).charged == 0);
+      CHECK(fixed.settle("a", used, actual, error).charged == 0);
       CHECK(error == Errc::circuit_open);
-      CHECK(shared.settle(permits, actual, error).charged == 0);
+      CHECK(shared.settle("s", permits, actual, error).charged == 0);
       CHECK(error == Errc::circuit_open);
     }
   }
@@ -358,20 +356,20 @@ TEST_CASE("a shared sliding window that is known goes on under every policy", "[
     Rig rig = kind == 0   ? Rig(FailurePolicy::open())
               : kind == 1 ? Rig(FailurePolicy::closed())
                           : Rig(2);
-    const SharedSlidingWindow limiter(rig.store, "partner", "api");
-    limiter.configure(RateType::overall, 10, 1s, SpentPermits::forgotten);
-    REQUIRE(limiter.try_acquire());
+    const SharedSlidingWindow limiter(rig.store, "api");
+    limiter.configure("partner", RateType::overall, 10, 1s, SpentPermits::forgotten);
+    REQUIRE(limiter.try_acquire("partner"));
     rig.trip();
-    const SharedSlidingWindow stranger(rig.store, "partner", "api");
+    const SharedSlidingWindow stranger(rig.store, "api");
     std::error_code error;
-    (void)stranger.try_acquire(1, error);
+    (void)stranger.try_acquire("partner", 1, error);
     CHECK(error == Errc::circuit_open);
-    const Decision decision = limiter.try_acquire();
+    const Decision decision = limiter.try_acquire("partner");
     CHECK(decision.allowed == (kind != 1));
     CHECK(decision.source == (kind == 2 ? Source::fallback : Source::policy));
     if (kind != 2) continue;
     int more = 0;
-    while (limiter.try_acquire()) ++more;
+    while (limiter.try_acquire("partner")) ++more;
     CHECK(more == 4);
   }
 }

@@ -74,9 +74,9 @@ TEST_CASE("without the store nothing is reserved or borrowed: the hint is when i
   REQUIRE(bucket.reserve("a", 2, 1s));
   REQUIRE(windows.reserve("a", 2, 1min));
   REQUIRE(slots.reserve("a", 1h));
-  check([&] { return bucket.reserve("a", 2, 30s).decision; }, 800ms);
-  check([&] { return bucket.borrow("a", 1, 30s).decision; }, 400ms);
-  check([&] { return slots.reserve("a", 1h).decision; }, 4s - 1200ms);
+  check([&] { return Decision(bucket.reserve("a", 2, 30s)); }, 800ms);
+  check([&] { return Decision(bucket.borrow("a", 1, 30s)); }, 400ms);
+  check([&] { return Decision(slots.reserve("a", 1h)); }, 4s - 1200ms);
   check([&]() -> Decision { return windows.reserve("a", 2, 1min); }, 10s - 4s);
   CHECK(bucket.peek("a", 2).retry_after == 0us);
 
@@ -140,7 +140,7 @@ TEST_CASE("slots whose share is farther apart than time goes are refused", "[fal
   const SlotLock slots(rig.store, "s", Span{(Word{1} << 44) + 1});  // 2^20 times that is above 2^64
   const SlotPermit refused = slots.try_acquire("a");
   CHECK_FALSE(refused);
-  CHECK(refused.decision.source == Source::policy);
+  CHECK(refused.source == Source::policy);
 }
 
 TEST_CASE(

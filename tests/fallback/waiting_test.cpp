@@ -26,7 +26,7 @@ TEST_CASE("under closed, who waits comes back at the hints until the primary is 
 
   const Reservation grant = bucket.acquire("a", 1, 10min);
   CHECK(grant);
-  CHECK(grant.decision.source == Source::virtual_store);
+  CHECK(grant.source == Source::virtual_store);
   CHECK(rig.clock.now() >= start + 60s);
   CHECK(rig.clock.now() <= start + 60s + 10s + 1s);
   // Each pause is asked for once, and its probe is the caller's own.
@@ -42,7 +42,7 @@ TEST_CASE("under closed, a wait ends with its deadline, refused", "[fallback][wa
   const Time start = rig.clock.now();
   const Reservation refused = bucket.acquire("a", 1, 30s);
   CHECK_FALSE(refused);
-  CHECK(refused.decision.source == Source::policy);
+  CHECK(refused.source == Source::policy);
   CHECK(rig.clock.now() <= start + 30s);
 }
 
@@ -89,7 +89,7 @@ TEST_CASE("under local, who comes too late for its share is refused at once, wit
     const auto hasty = wait_for(bucket, request(), 1s, note);
     REQUIRE(ends.size() == 1);
     CHECK_FALSE(ends[0]);
-    CHECK(ends[0].decision.retry_after == (again ? 1900ms : 2s));
+    CHECK(ends[0].retry_after == (again ? 1900ms : 2s));
     ends.clear();
     if (!again) rig.clock.advance(100ms);
   }

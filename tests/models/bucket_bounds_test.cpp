@@ -160,7 +160,7 @@ class BucketBounds final : public Model {
     life_.tell("granted", r.granted);
     if (r.granted == 0) return;
     if (r.wait() > Span{0}) life_.saw("reserved");
-    const std::size_t id = granted(r.decision, r.granted);
+    const std::size_t id = granted(r, r.granted);
     held_.push_back({id, present_, rewards_, settings_.back().rate, r});
   }
 
@@ -207,7 +207,7 @@ class BucketBounds final : public Model {
     Reservation& r = held.reservation;
     const Bucket& asked = limiters_[held.limiter];
     life_.tell("grant", static_cast<Word>(held.id));
-    const bool is_ahead = r.at() > life_.now();
+    const bool is_ahead = r.ready_at() > life_.now();
     const Span before = asked.peek("k", 0).reset_after;
     const Reservation then = r;
     const Word back = call(asked, r);
@@ -223,7 +223,7 @@ class BucketBounds final : public Model {
       // Documented: a reward may have given the same.
       if (held.rewards < rewards_) rewarded_ += std::min(given, rewarded_);
     }
-    grants_.bring_nearer(held.id, std::max(latest_, to_word(r.at())));
+    grants_.bring_nearer(held.id, std::max(latest_, to_word(r.ready_at())));
     judge_all();
     if (r.granted == 0) held_.erase(held_.begin() + static_cast<std::ptrdiff_t>(drawn));
   }

@@ -273,7 +273,7 @@ class FixedWindowModel final : public Model {
     if (grant == nullptr) return;
     const Word units = life_.random.between(0, grant->units);
     life_.tell("units", units);
-    const Decision taken = grant->decision;
+    Reservation taken(grant->decision, grant->units);
     REQUIRE(one.refund("k", taken, units) == give_back(*grant, units));
   }
 
@@ -285,7 +285,8 @@ class FixedWindowModel final : public Model {
     const Word more = actual - grant->units;
     life_.tell("more", more);
     if (more > 0 && is_given_up(life_.now())) return;
-    const Settlement done = one.settle("k", grant->decision, {grant->units, actual});
+    Reservation taken(grant->decision, grant->units);
+    const Settlement done = one.settle("k", taken, actual);
     if (more <= 0) {
       REQUIRE(done.charged == 0);
       REQUIRE(done.given_back == give_back(*grant, -more));

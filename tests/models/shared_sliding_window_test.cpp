@@ -91,17 +91,19 @@ class Limits {
   bool is_full_ = false;
 };
 
+constexpr auto key = "t";
+
 class SharedWindowModel final : public Model {
  public:
   explicit SharedWindowModel(Life& life)
       : life_(life),
-        clients_{{{life.store, "t", life.name}, {life.store, "t", life.name}}},
+        clients_{{{life.store, life.name}, {life.store, life.name}}},
         most_rate_(life.random.between(1, 30)),
         longest_(life.random.one_in(2) ? 80 : life.random.between(10, 100'000)),
         most_cost_(life.random.between(1, std::min(most_rate_, Word{5}))),
         changes_(!life.patient || life.random.one_in(2)) {
     std::error_code error;
-    REQUIRE_FALSE(clients_[1].try_acquire(1, error).allowed);
+    REQUIRE_FALSE(clients_[1].try_acquire(key, 1, error).allowed);
     REQUIRE(error == Errc::not_configured);
     configure(SpentPermits::forgotten);
   }
@@ -290,14 +292,14 @@ class SharedWindowModel final : public Model {
     const Word by_rate = fits_under({&limits_.rate(), 1}, cost);
     const Word by_limits = fits_under(limits, cost);
     const Word fits = std::max(by_limits, block_);
-    const RateReservation d = client().reserve(cost, Span{max_wait});
+    const Reservation d = client().reserve(key, cost, Span{max_wait});
     life_.note(d, cost);
     if (!is_exact_) {  // never sooner
       if (knows_kept_) REQUIRE(d.retry_after.count() + (d.allowed ? 0 : max_wait) >= fits - now());
       life_.saw("asked of a log that has grown");
     }
     if (d.allowed && cost > 0) {
-      add(to_word(d.at()), cost, ring);
+      add(to_word(d.ready_at()), cost, ring);
       last_ = d;
       last_charged_ = 0;
     }
@@ -320,8 +322,8 @@ class SharedWindowModel final : public Model {
     life_.tell("permits", cost);
     const std::vector<Limit> limits = limits_.at(now());
     const Word fits = std::max(fits_under(limits, cost), block_);
-    const Decision d = client().peek(cost);
-    const Word there = client().available_permits();
+    const Decision d = client().peek(key, cost);
+    const Word there = client().peek(key).remaining;
     if (knows_kept_) REQUIRE(d.retry_after.count() >= fits - now());
     if (!is_exact()) return;
     life_.require(
@@ -346,10 +348,12 @@ class SharedWindowModel final : public Model {
     life_.tell("rate", next.permits);
     life_.tell("interval", next.span);
     const bool keeps = spent == SpentPermits::kept;
-    REQUIRE(clients_[0].try_configure(RateType::overall, 1, Span{1}).changed == rates_.empty());
+    REQUIRE(clients_[0].try_configure(key, RateType::overall, 1, Span{1}).changed ==
+            rates_.empty());
     const bool is_same = keeps && !rates_.empty() && next.permits == limits_.rate().permits &&
                          next.span == limits_.rate().span;
-    const auto done = client().configure(RateType::overall, next.permits, Span{next.span}, spent);
+    const auto done =
+        client().configure(key, RateType::overall, next.permits, Span{next.span}, spent);
     REQUIRE(done.changed != is_same);
     if (is_same) return life_.saw("the same again");
     const bool is_clear = limits_.change(next, now(), keeps);
@@ -357,7 +361,7 @@ class SharedWindowModel final : public Model {
     knows_kept_ = (knows_kept_ || !keeps) && is_clear;
     if (!keeps) rates_.clear();
     rates_.push_back({life_.now(), Span{next.span}, next.permits});
-    const auto setting = client().config();
+    const auto setting = client().config(key);
     REQUIRE((setting && setting->rate == next.permits && setting->interval == Span{next.span}));
     if (knows_kept_) require_kept();
     life_.changed();
@@ -367,8 +371,7 @@ class SharedWindowModel final : public Model {
   void require_kept() {
     std::array<Word, Rule::read_output> told{};
     std::error_code error;
-    const Key key{"t", life_.name};
-    const Step read{&shared_sliding_window_config, key, {0, Rule::max_keep_alive}};
+    const Step read{&shared_sliding_window_config, Key{key, life_.name}, {0, Rule::max_keep_alive}};
     REQUIRE(decide(life_.store, read, error, {}, told).allowed);
     std::vector<std::pair<Word, Word>> stored;
     for (std::size_t i = 5; i + 1 < told.size(); i += 2) {
@@ -388,18 +391,19 @@ class SharedWindowModel final : public Model {
     if (kept.size() == Rule::max_kept) life_.saw("as many windows as are kept");
   }
 
-  /// Nothing is spent: what comes back now is of a log that nobody asks any more.
+  /// Nothing is spent: of a log that nobody asks any more, nothing comes back.
   void begin_anew() {
     if (!life_.random.one_in(3)) return;
     life_.begin_history();
     permits_.clear();
     configure(SpentPermits::forgotten);
-    clients_[0].cancel(last_);
+    REQUIRE(client().cancel(key, last_) == 0);
+    REQUIRE(last_.granted == 0);
     last_ = {};
     ring_ = block_ = rewarded_ = since_longer_ = span_ = until_ = 0;
     has_returned_ = false;
     is_exact_ = true;
-    REQUIRE(client().available_permits() == limits_.rate().permits);
+    REQUIRE(client().peek(key).remaining == limits_.rate().permits);
   }
 
   void note_back(Word back, Word predicted) {
@@ -410,9 +414,9 @@ class SharedWindowModel final : public Model {
   void cancel() {
     forget();
     if (last_.granted == 0) return;
-    const bool ahead = last_.at() > life_.now();
-    const Word predicted = remove(last_.granted, to_word(last_.at()));
-    note_back(clients_[0].cancel(last_), predicted);
+    const bool ahead = last_.ready_at() > life_.now();
+    const Word predicted = remove(last_.granted, to_word(last_.ready_at()));
+    note_back(client().cancel(key, last_), predicted);
     if (predicted > 0 && ahead) life_.saw("cancelled ahead");
     last_ = {};
   }
@@ -420,8 +424,8 @@ class SharedWindowModel final : public Model {
     forget();
     if (last_.granted == 0) return;
     const Word amount = life_.random.between(0, last_.granted);
-    const Word predicted = remove(amount, to_word(last_.at()));
-    note_back(clients_[0].refund(last_, amount), predicted);
+    const Word predicted = remove(amount, to_word(last_.ready_at()));
+    note_back(client().refund(key, last_, amount), predicted);
   }
 
   /// The last grant turns out to have cost less, or more.
@@ -432,15 +436,15 @@ class SharedWindowModel final : public Model {
     life_.tell("more", more);
     const Word due = last_.granted + last_charged_ + more;
     if (more <= 0) {
-      const Word predicted = remove(-more, to_word(last_.at()));
-      const Settlement done = clients_[0].settle(last_, due);
+      const Word predicted = remove(-more, to_word(last_.ready_at()));
+      const Settlement done = client().settle(key, last_, due);
       REQUIRE(done.charged == 0);
       return note_back(done.given_back, predicted);
     }
     const Word ring = needs();
     Word fits = std::max(fits_under(limits_.at(now()), more), block_);
-    if (!is_exact_) fits = now() + clients_[0].peek(more).retry_after.count();
-    const Settlement done = clients_[0].settle(last_, due);
+    if (!is_exact_) fits = now() + client().peek(key, more).retry_after.count();
+    const Settlement done = client().settle(key, last_, due);
     REQUIRE((done.charged == more && done.given_back == 0));
     last_charged_ += more;
     add(fits, more, ring);
@@ -452,7 +456,7 @@ class SharedWindowModel final : public Model {
     const Word span = life_.random.between(0, longest_);
     life_.tell("span", span);
     const Word ring = needs();
-    const Decision d = client().block(Span{span});
+    const Decision d = client().block(key, Span{span});
     REQUIRE(d.allowed);
     if (span > 0) {
       if (now() + span > block_) wrote(ring);
@@ -468,7 +472,7 @@ class SharedWindowModel final : public Model {
     const Word permits = life_.random.between(0, 6);
     life_.tell("permits", permits);
     rewarded_ += remove(permits);
-    const Decision d = client().reward(permits);
+    const Decision d = client().reward(key, permits);
     REQUIRE(d.allowed);
     if (is_exact()) REQUIRE(d.remaining == remaining(limits_.at(now())));
     last_ = {};
@@ -489,7 +493,7 @@ class SharedWindowModel final : public Model {
   Limits limits_;
   std::vector<WindowFrom> rates_;
   std::vector<Permit> permits_;
-  RateReservation last_;
+  Reservation last_;
   Word last_charged_ = 0;  // by settling, beyond it
   Word ring_ = 0;          // permits that the log has room for
   Word block_ = 0;         // its end

@@ -279,26 +279,26 @@ class SharedTokenBucketModel final : public Model {
     std::error_code error;
     Reservation r;
     if (max_wait == 0) {
-      r.decision = bucket_.try_acquire("k", cost, error);
+      r = Reservation(bucket_.try_acquire("k", cost, error), 0);
     } else if (random_.one_in(4)) {
       r = bucket_.borrow("k", cost, Span{max_wait}, error);
     } else {
       r = bucket_.reserve("k", cost, Span{max_wait}, error);
     }
-    if (is_unset(error)) return r.decision;
-    life_.note(r.decision, cost);
+    if (is_unset(error)) return r;
+    life_.note(r, cost);
     const Wide units = Wide{cost} * period();
     const View seen = view(limit() - units);
     const Word at = seen.spent.stamp;
     const Word due = wait(seen, seen.spent.level + units);
     if (due > max_wait) {
-      require(r.decision, predict(seen.spent, false, due - max_wait));
-      return r.decision;
+      require(r, predict(seen.spent, false, due - max_wait));
+      return r;
     }
     Spent next = place(seen.spent.level + units, at);
     next.truly = drained(seen.spent, next.stamp).truly + units;
-    require(r.decision, predict(next, true, due));
-    if (cost == 0) return r.decision;
+    require(r, predict(next, true, due));
+    if (cost == 0) return r;
     write(seen, next);
     const std::size_t id =
         grants_.add(std::max(at, life_.tick() + due), Wide{cost} * millionth, 0, rates_.size() - 1);
@@ -306,7 +306,7 @@ class SharedTokenBucketModel final : public Model {
       REQUIRE(r.granted == cost);
       held_.push_back({id, version_, seen.spent, r});
     }
-    return r.decision;
+    return r;
   }
   void peek(Word cost) {
     life_.tell("cost", cost);
@@ -367,7 +367,7 @@ class SharedTokenBucketModel final : public Model {
     const Word now = life_.tick();
     const Wide amount = Wide{tokens} * period();
     const Wide cost = Wide{held.reservation.granted} * period();
-    expected_at_ = to_word(held.reservation.at());
+    expected_at_ = to_word(held.reservation.ready_at());
     if (held.version != version_ || seen.given_up) {
       life_.saw("of another quota");
       return 0;
@@ -381,7 +381,7 @@ class SharedTokenBucketModel final : public Model {
     Wide given = 0;
     if (is_last) {
       given = amount;
-      const Word due = std::max({now, rest.stamp, to_word(held.reservation.decision.at)});
+      const Word due = std::max({now, rest.stamp, to_word(held.reservation.at)});
       expected_at_ = std::min(expected_at_, due);
       // The rest is truly spent when its caller hears of it.
       Spent next = drained(rest, std::max(now, rest.stamp));
@@ -406,7 +406,7 @@ class SharedTokenBucketModel final : public Model {
   void given_back(Held& held, Word left) {
     const Reservation& r = held.reservation;
     REQUIRE(r.granted == left);
-    REQUIRE(to_word(r.at()) == expected_at_);
+    REQUIRE(to_word(r.ready_at()) == expected_at_);
     if (left == 0) held_.erase(held_.begin() + (&held - held_.data()));
   }
 
@@ -501,7 +501,7 @@ class SharedTokenBucketModel final : public Model {
     write(seen, next);
     forget();
     for (const Held& held : held_) {
-      moved_until_ = std::max(moved_until_, to_word(held.reservation.at()));
+      moved_until_ = std::max(moved_until_, to_word(held.reservation.ready_at()));
     }
     moved_until_ = std::max(moved_until_, next.stamp);
   }

@@ -218,7 +218,8 @@ class CounterModel final : public Model {
     if (grant == nullptr) return;
     const Word units = life_.random.between(0, grant->units);
     life_.tell("units", units);
-    const Word back = one.refund("k", grant->decision, units);
+    Reservation granted(grant->decision, grant->units);
+    const Word back = one.refund("k", granted, units);
     grant->units -= back;
     const Time taken = grant->decision.at;
     REQUIRE(back == change(one, taken, -units));
@@ -233,7 +234,8 @@ class CounterModel final : public Model {
     const Word actual = life_.random.between(0, 2 * units);
     life_.tell("more", actual - units);
     const Time taken = grant->decision.at;
-    const Settlement done = one.settle("k", grant->decision, {units, actual});
+    Reservation granted(grant->decision, units);
+    const Settlement done = one.settle("k", granted, actual);
     grant->units -= done.given_back;
     const Word changed = change(one, taken, actual - units);
     REQUIRE(done.given_back == (actual <= units ? changed : 0));

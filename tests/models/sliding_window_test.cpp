@@ -189,6 +189,21 @@ class SlidingWindowModel final : public Model {
   /// Units that had left come back with a cancelled reservation, until its time.
   [[nodiscard]] bool is_inexact() const { return at() < inexact_until_; }
 
+  /// An answer, with what remains of each window.
+  struct Told : Decision {
+    Word first;  // output word
+    std::vector<Word> left;
+  };
+  Told decided(const Step& step) {
+    std::array<Word, 1 + SlidingWindowRule::max_windows> output{};
+    const auto words = std::span(output).first(1 + windows().size());
+    std::error_code error;
+    const Decision decision = decide(life_.store, step, error, {}, words);
+    REQUIRE_FALSE(error);
+    const auto left = SlidingWindow::remaining_of(words);
+    return {decision, output[0], {left.begin(), left.end()}};
+  }
+
   Decision ask(Word cost, Word max_wait, Spends spends) {
     life_.tell("limiter", static_cast<Word>(present_));
     life_.tell("cost", cost);
@@ -197,10 +212,9 @@ class SlidingWindowModel final : public Model {
     const bool given_up = log_.is_given_up(now);
     const Word key_time = given_up ? now : at();
     const Word grant = given_up ? now : log_.grant_of(windows(), key_time, cost, log_.block);
-    const WindowReservation d{spends == Spends::no ? limiter().peek("k", cost)
-                              : max_wait == 0      ? limiter().try_acquire("k", cost)
-                                                   : limiter().reserve("k", cost, Span{max_wait}),
-                              cost};
+    const Told d =
+        decided(spends == Spends::no ? limiter().peek_step("k", cost)
+                                     : limiter().reserve_step("k", cost, Span{max_wait}));
     if (spends == Spends::yes) life_.note(d, cost);
     const Word wait = grant <= key_time ? 0 : grant - now;
     const bool inexact = !given_up && is_inexact();
@@ -208,7 +222,7 @@ class SlidingWindowModel final : public Model {
       REQUIRE(d.retry_after.count() + (d.allowed ? 0 : max_wait) >= wait);
       life_.saw("beside a cancelled one");
     }
-    const Word granted = d.retry_after > Span{0} ? to_word(d.at()) : key_time;
+    const Word granted = d.retry_after > Span{0} ? to_word(d.at + d.retry_after) : key_time;
     if (d.allowed && spends == Spends::yes && cost > 0) {
       if (given_up) {
         restart(now, cost);
@@ -219,7 +233,7 @@ class SlidingWindowModel final : public Model {
         life_.wrote();
       }
       if (grants_.size() == 4) grants_.erase(grants_.begin());
-      grants_.push_back(d);
+      grants_.push_back(SlidingWindow::reservation(d, {}, cost));
     }
     if (inexact) return d;
     std::vector<Word> left = log_.left(windows(), key_time);
@@ -264,7 +278,7 @@ class SlidingWindowModel final : public Model {
   }
 
   /// Also what remains of each window, and of all; `given_up`: as a request saw the log.
-  void require(const WindowsDecision& d, Predicted predicted, const std::vector<Word>& left,
+  void require(const Told& d, Predicted predicted, const std::vector<Word>& left,
                bool given_up = false) {
     const Word now = life_.tick();
     const bool blocked = !given_up && log_.block > at();
@@ -279,16 +293,14 @@ class SlidingWindowModel final : public Model {
     if (!has_returned_ || now == at()) predicted.reset_after = std::max<Word>(0, clear - now);
     life_.require(d, predicted);
     if (is_assumed()) {
-      REQUIRE(std::ranges::equal(d.windows(), left, std::less_equal<>()));
+      REQUIRE(std::ranges::equal(d.left, left, std::less_equal<>()));
     } else {
-      REQUIRE(std::ranges::equal(d.windows(), left));
+      REQUIRE(std::ranges::equal(d.left, left));
     }
   }
   /// What is allowed names a window with the least.
-  static void require_part(const WindowsDecision& d) {
-    REQUIRE(d.windows()[d.part] == std::ranges::min(d.windows()));
-  }
-  void require(const WindowsDecision& d) { require(d, {}, log_.left(windows(), at())); }
+  static void require_part(const Told& d) { REQUIRE(d.left[d.part] == std::ranges::min(d.left)); }
+  void require(const Told& d) { require(d, {}, log_.left(windows(), at())); }
 
   /// What had given way to newer units comes back with them, of a time that is not known.
   Word remove(Word most, std::optional<Word> time = {}) {
@@ -322,38 +334,35 @@ class SlidingWindowModel final : public Model {
 
   /// One of the last grants, once; none, or one that charged nothing, if there is none to give
   /// back.
-  WindowReservation draw_grant() {
+  Reservation draw_grant() {
     if (grants_.empty() || is_unknown()) return {};
     const std::size_t which = life_.random.below(grants_.size());
-    const WindowReservation grant = grants_[which];
+    const Reservation grant = grants_[which];
     grants_.erase(grants_.begin() + static_cast<std::ptrdiff_t>(which));
     life_.tell("of", grant.granted);
     return grant;
   }
-  void note_back(Word back, const WindowReservation& grant) {
-    life_.saw(back == 0                    ? "nothing given back"
-              : to_word(grant.at()) > at() ? "given back ahead"
-                                           : "given back");
+  void note_back(Word back, const Reservation& grant) {
+    life_.saw(back == 0                          ? "nothing given back"
+              : to_word(grant.ready_at()) > at() ? "given back ahead"
+                                                 : "given back");
     life_.changed();
   }
 
   void cancel() {
-    const WindowReservation grant = draw_grant();
+    Reservation grant = draw_grant();
     if (!grant) return;
-    const Word back = remove(grant.granted, to_word(grant.at()));
+    const Word back = remove(grant.granted, to_word(grant.ready_at()));
     REQUIRE(limiter().cancel("k", grant) == back);
     note_back(back, grant);
   }
 
-  /// Also more than was granted: of others at the same instant.
   void refund() {
-    const WindowReservation grant = draw_grant();
+    Reservation grant = draw_grant();
     if (!grant) return;
-    // What came back of a full log may count as of the same instant.
-    const Word most = (has_returned_ ? 1 : 2) * grant.granted;
-    const Word units = life_.random.between(0, most);
+    const Word units = life_.random.between(0, grant.granted);
     life_.tell("units", units);
-    const Word back = remove(units, to_word(grant.at()));
+    const Word back = remove(units, to_word(grant.ready_at()));
     REQUIRE(limiter().refund("k", grant, units) == back);
     note_back(back, grant);
   }
@@ -361,19 +370,19 @@ class SlidingWindowModel final : public Model {
   /// A grant turns out to have cost less, or more.
   void settle() {
     if (is_inexact()) return;
-    const WindowReservation grant = draw_grant();
+    Reservation grant = draw_grant();
     if (!grant) return;
     const Word actual = life_.random.between(0, 2 * smallest(windows()) + 1);
     const Word more = actual - grant.granted;
     life_.tell("more", more);
     if (more <= 0) {
-      const Word back = remove(-more, to_word(grant.at()));
-      const Settlement done = limiter().settle("k", grant, {grant.granted, actual});
+      const Word back = remove(-more, to_word(grant.ready_at()));
+      const Settlement done = limiter().settle("k", grant, actual);
       REQUIRE((done.given_back == back && done.charged == 0));
       return note_back(back, grant);
     }
     std::error_code error;
-    const Settlement done = limiter().settle("k", grant, {grant.granted, actual}, error);
+    const Settlement done = limiter().settle("k", grant, actual, error);
     REQUIRE(done.given_back == 0);
     if (more > smallest(windows())) {
       REQUIRE(error == Errc::cost_exceeds_capacity);
@@ -400,15 +409,9 @@ class SlidingWindowModel final : public Model {
       held = std::max(held, log_.held(at() - window.span.count()));
     }
     const Word back = remove(amount);
-    std::array<Word, 1 + SlidingWindowRule::max_windows> told{};
-    std::error_code error;
-    const auto words = std::span(told).first(1 + windows().size());
-    WindowsDecision d{decide(life_.store, limiter().reward_step("k", amount), error, {}, words)};
-    REQUIRE_FALSE(error);
-    d.count = windows().size();
-    std::copy(words.begin() + 1, words.end(), d.left.begin());
+    const Told d = decided(limiter().reward_step("k", amount));
     require(d);
-    REQUIRE(told[0] == std::min(back, held));
+    REQUIRE(d.first == std::min(back, held));
     grants_.clear();
     life_.changed();
   }
@@ -420,7 +423,7 @@ class SlidingWindowModel final : public Model {
     const Word now = life_.tick();
     const bool given_up = log_.is_given_up(now);
     const Word at = given_up ? now : this->at();
-    const WindowsDecision d = limiter().block("k", Span{span});
+    const Told d = decided(limiter().block_step("k", Span{span}));
     if (given_up && span > 0) restart(now, 0);
     if (span > 0) forget();
     if (span > 0 && at + span > log_.block) {
@@ -465,9 +468,9 @@ class SlidingWindowModel final : public Model {
   std::size_t present_ = 0;  // who asks
   Word smallest_ring_ = word_limit;
   Log log_;
-  std::size_t judged_from_ = 0;            // units before it are not in any interval that is judged
-  std::vector<WindowReservation> grants_;  // the last ones
-  bool has_returned_ = false;              // units that had given way to newer ones
+  std::size_t judged_from_ = 0;      // units before it are not in any interval that is judged
+  std::vector<Reservation> grants_;  // the last ones
+  bool has_returned_ = false;        // units that had given way to newer ones
   Word inexact_until_ = 0;
 };
 

@@ -47,8 +47,8 @@ class SlotLockModel final : public Model {
   void judge(const History& history) override {
     History kept;
     for (std::size_t i = 0; i < slots_.size(); ++i) {
-      kept.push_back(note(slots_[i].permit.decision));
-      if (i > 0) REQUIRE(slots_[i].permit.at() >= slots_[i - 1].end());
+      kept.push_back(note(slots_[i].permit));
+      if (i > 0) REQUIRE(slots_[i].permit.ready_at() >= slots_[i - 1].end());
     }
     life_.keep(check_gaps(kept, std::ranges::min(locks_, {}, &SlotLock::interval).interval()));
     if (!life_.patient) return;
@@ -62,7 +62,7 @@ class SlotLockModel final : public Model {
   struct Slot {
     SlotPermit permit;
     const SlotLock* lock;
-    [[nodiscard]] Time end() const { return permit.at() + lock->interval(); }
+    [[nodiscard]] Time end() const { return permit.ready_at() + lock->interval(); }
   };
 
   static Span draw_interval(Random& random) {
@@ -116,7 +116,7 @@ class SlotLockModel final : public Model {
     const SlotPermit permit = !reserves         ? SlotPermit{lock.peek("k", max_wait)}
                               : max_wait == 0us ? lock.try_acquire("k")
                                                 : lock.reserve("k", max_wait);
-    const Decision& d = permit.decision;
+    const Decision& d = permit;
     if (reserves) life_.note(d, 1);
     const bool allowed = wait <= max_wait;
     const bool grants = reserves && allowed;
@@ -125,7 +125,7 @@ class SlotLockModel final : public Model {
                       .retry_after = (allowed ? wait : wait - max_wait).count(),
                       .reset_after = (grants ? wait + lock.interval() : wait).count()});
     if (!grants) return d;
-    REQUIRE(permit.at() == slot);
+    REQUIRE(permit.ready_at() == slot);
     write();
     slots_.push_back({permit, &lock});
     return d;
@@ -139,12 +139,12 @@ class SlotLockModel final : public Model {
     const Slot slot = slots_[which];
     const bool lasts = which == last && life_.now() < slot.end() && !is_given_up();
     const bool comes_back = lasts && slot.end() == next();
-    life_.tell("slot", to_word(slot.permit.at()) - life_.tick());
+    life_.tell("slot", to_word(slot.permit.ready_at()) - life_.tick());
     REQUIRE(slot.lock->cancel("k", slot.permit) == (comes_back ? 1 : 0));
     life_.saw(comes_back ? "given back" : lasts ? "blocked since" : "not given back");
     if (!comes_back) return;
     slots_.pop_back();
-    free_from_ = slot.permit.at();
+    free_from_ = slot.permit.ready_at();
     written_ = std::min(written_, free_from_);
     life_.wrote();
     life_.changed();

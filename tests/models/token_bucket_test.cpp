@@ -263,19 +263,20 @@ class TokenBucketModel final : public Model {
     const bool fits = wanted.wait <= max_wait;
     Reservation r;
     if (!reserves) {
-      r.decision =
-          random_.one_in(8) ? bucket().at("k").try_acquire(cost) : bucket().try_acquire("k", cost);
+      r = Reservation(
+          random_.one_in(8) ? bucket().at("k").try_acquire(cost) : bucket().try_acquire("k", cost),
+          0);
     } else if (random_.one_in(4)) {
       r = bucket().borrow("k", cost, Span{max_wait});
     } else {
       r = bucket().reserve("k", cost, Span{max_wait});
     }
-    life_.note(r.decision, cost);
-    life_.require(r.decision, fits ? predict(seen, wanted.level, true, wanted.wait)
-                                   : predict(seen, seen.level, false, wanted.wait - max_wait));
+    life_.note(r, cost);
+    life_.require(r, fits ? predict(seen, wanted.level, true, wanted.wait)
+                          : predict(seen, seen.level, false, wanted.wait - max_wait));
     if (reserves) REQUIRE(r.granted == (fits ? cost : 0));
     if (fits) granted(seen, cost, wanted.wait, ahead(reserves), reserves ? &r : nullptr);
-    return r.decision;
+    return r;
   }
 
   void ask_up_to() {
@@ -287,14 +288,14 @@ class TokenBucketModel final : public Model {
     const View seen = view(longest(), Wide{most} * period_);
     const Wanted wanted = want(seen, Wide{least} * period_);
     const Reservation r = bucket().try_acquire_up_to("k", most, least);
-    life_.note(r.decision, r.granted);
+    life_.note(r, r.granted);
     if (wanted.wait > 0) {
       REQUIRE(r.granted == 0);
-      return life_.require(r.decision, predict(seen, seen.level, false, wanted.wait));
+      return life_.require(r, predict(seen, seen.level, false, wanted.wait));
     }
     const Word units = std::min(most, static_cast<Word>((limit() - seen.level) / period_));
     REQUIRE(r.granted == units);
-    life_.require(r.decision, predict(seen, seen.level + Wide{units} * period_));
+    life_.require(r, predict(seen, seen.level + Wide{units} * period_));
     if (units < most) life_.saw("a part");
     granted(seen, units, 0, longest(), &r);
   }
@@ -376,11 +377,11 @@ class TokenBucketModel final : public Model {
     const Bucket rest = cost == amount ? held.before : place(before, before.level + cost - amount);
     const bool waits = state_.stamp > at && state_.closed;
     const bool is_last = waits && state_.position == whole.position && state_.stamp == whole.stamp;
-    expected_at_ = to_word(held.reservation.at());
+    expected_at_ = to_word(held.reservation.ready_at());
     Wide given = 0;
     if (is_last) {
       given = amount;
-      const Word due = std::max({now, rest.stamp, to_word(held.reservation.decision.at)});
+      const Word due = std::max({now, rest.stamp, to_word(held.reservation.at)});
       expected_at_ = std::min(expected_at_, due);
       if (given > 0) write(rest);
       if (given > 0) life_.saw("given back ahead");
@@ -413,7 +414,7 @@ class TokenBucketModel final : public Model {
   void given_back(Held& held, Word left) {
     const Reservation& r = held.reservation;
     REQUIRE(r.granted == left);
-    REQUIRE(to_word(r.at()) == expected_at_);
+    REQUIRE(to_word(r.ready_at()) == expected_at_);
     if (left == 0) held_.erase(held_.begin() + (&held - held_.data()));
   }
 

@@ -144,7 +144,7 @@ TEST_CASE("threads ask by name, wait, refund and end a store", "[prefetch][threa
         switch (draw.below(8)) {
           case 0: {
             Reservation grant = bucket.reserve(key, 2, 1ms, error);
-            note(grant.decision, 2);
+            note(grant, 2);
             bucket.cancel(key, grant, error);
             refunds += error ? 0 : 2;
             break;

@@ -62,13 +62,11 @@ void for_each_limiter(Body body) {
       [](auto&& store) { return FixedWindow(given(store), "window", 5, Calendar::every(1s)); },
       acquire);
   row(
-      "{api}:rate",
-      [](auto&& store) {
-        return SharedSlidingWindow(given(store), "api", "rate", {.keep_alive = 3600s});
-      },
+      "{a}:rate",
+      [](auto&& store) { return SharedSlidingWindow(given(store), "rate", {.keep_alive = 3600s}); },
       [](const SharedSlidingWindow& rate, std::error_code& error) {
-        rate.try_configure(RateType::overall, 5, 1s, error);
-        return !error && rate.try_acquire(1, error);
+        rate.try_configure("a", RateType::overall, 5, 1s, error);
+        return !error && rate.try_acquire("a", error);
       });
   row(
       "{a}:jobs",

@@ -22,7 +22,7 @@ TEST_CASE("a token bucket is waited for to the tick, on every store", "[waiting]
       const Reservation grant = bucket.acquire("a", 1, 10s);
       REQUIRE(grant);
       CHECK(grant.granted == 1);
-      CHECK(grant.at() == clock.now());
+      CHECK(grant.ready_at() == clock.now());
       CHECK(clock.now() == start + i * 100ms);
     }
   });
@@ -37,7 +37,7 @@ TEST_CASE("a wait that cannot succeed by its deadline is refused at once, with t
     const Time start = clock.now();
     const Reservation refused = bucket.acquire("a", 5, 500ms - 1us);
     CHECK_FALSE(refused);
-    CHECK(refused.decision.retry_after == 500ms);
+    CHECK(refused.retry_after == 500ms);
     CHECK(clock.now() == start);
     CHECK(bucket.acquire("a", 5, 500ms));
     CHECK(clock.now() == start + 500ms);
@@ -53,7 +53,7 @@ TEST_CASE("with a deadline in the past, what needs no waiting is granted", "[wai
     CHECK(bucket.acquire("a", 1, start - 24h));
     const Reservation refused = bucket.acquire("a", 1, start - 24h);
     CHECK_FALSE(refused);
-    CHECK(refused.decision.retry_after == 100ms);
+    CHECK(refused.retry_after == 100ms);
     CHECK_FALSE(bucket.acquire("a", 1, -5s));
     CHECK(clock.now() == start);
   });
@@ -92,7 +92,7 @@ TEST_CASE("an infinite deadline waits beyond what can be reserved", "[waiting]")
     CHECK(clock.now() == start + 150s);
     const Reservation refused = bucket.acquire("a", 200, 200s - 1us);
     CHECK_FALSE(refused);
-    CHECK(refused.decision.retry_after == 200s);
+    CHECK(refused.retry_after == 200s);
     CHECK(bucket.acquire("a", 200, 200s));
     CHECK(clock.now() == start + 350s);
   });
@@ -123,7 +123,7 @@ TEST_CASE("sliding windows, slot locks, fixed windows and gates are waited for t
     const Time start = clock.now();
     const SlidingWindow windows(store, "w", {{2, 5s}, {3, 60s}});
     for (const Span at : {0s, 0s, 5s, 60s, 60s, 65s}) {
-      const WindowReservation grant = windows.acquire("a", 1, 1h);
+      const Reservation grant = windows.acquire("a", 1, 1h);
       REQUIRE(grant);
       CHECK(grant.granted == 1);
       CHECK(clock.now() == start + at);
@@ -255,7 +255,7 @@ TEST_CASE("a clock that is stepped by a day changes what is waited for, not how"
     }
     waiting.join();
     CHECK(grant);
-    CHECK(grant.at() == start + std::max<Span>(step, 1s));
+    CHECK(grant.ready_at() == start + std::max<Span>(step, 1s));
     bucket.reset("a");
   };
   wait_through(24h);
@@ -266,25 +266,26 @@ TEST_CASE(
     "a shared sliding window is waited for to the tick, by all clients in order, on every store",
     "[waiting][shared_sliding_window][C-063]") {
   for_each_store([](Store& store, VirtualClock& clock) {
-    const SharedSlidingWindow one(store, "api", "rate");
-    const SharedSlidingWindow other(store, "api", "rate");
-    one.configure(RateType::overall, 2, 1s, SpentPermits::forgotten);
+    const SharedSlidingWindow one(store, "rate");
+    const SharedSlidingWindow other(store, "rate");
+    one.configure("api", RateType::overall, 2, 1s, SpentPermits::forgotten);
     const VirtualClock::AutoAdvance moving(clock);
     const Time start = clock.now();
     for (int i = 0; i < 8; ++i) {
-      const Decision granted = (i % 2 == 0 ? one : other).acquire(1, 1h);
+      const Reservation granted = (i % 2 == 0 ? one : other).acquire("api", 1, 1h);
       REQUIRE(granted);
+      CHECK(granted.granted == 1);
       CHECK(clock.now() == start + i / 2 * 1s);
     }
-    CHECK_FALSE(one.acquire(2, 1s - 1us));  // refused at once
+    CHECK_FALSE(one.acquire("api", 2, 1s - 1us));  // refused at once
     CHECK(clock.now() == start + 3s);
-    CHECK(one.acquire(2, 1s));
+    CHECK(one.acquire("api", 2, 1s));
     CHECK(clock.now() == start + 4s);
     std::error_code error;
-    static_cast<void>(one.acquire(3, 1h, {}, error));
+    static_cast<void>(one.acquire("api", 3, 1h, {}, error));
     CHECK(error == Errc::cost_exceeds_capacity);
-    const SharedSlidingWindow unset(store, "api", "other");
-    static_cast<void>(unset.acquire(1, 1h, {}, error));
+    const SharedSlidingWindow unset(store, "other");
+    static_cast<void>(unset.acquire("api", 1, 1h, {}, error));
     CHECK(error == Errc::not_configured);
   });
 }
@@ -292,21 +293,21 @@ TEST_CASE(
 TEST_CASE("a wait for a shared sliding window that is stopped charges nothing",
           "[waiting][shared_sliding_window]") {
   for_each_store([](Store& store, VirtualClock& clock) {
-    const SharedSlidingWindow limiter(store, "api", "rate");
-    limiter.configure(RateType::overall, 1, 10s, SpentPermits::forgotten);
-    REQUIRE(limiter.try_acquire());
+    const SharedSlidingWindow limiter(store, "rate");
+    limiter.configure("api", RateType::overall, 1, 10s, SpentPermits::forgotten);
+    REQUIRE(limiter.try_acquire("api"));
     const Time start = clock.now();
     std::stop_source stop;
     std::error_code error;
     {
       const std::jthread waiting(
-          [&] { return limiter.acquire(1, 1min, {.stop = stop.get_token()}, error); });
+          [&] { return limiter.acquire("api", 1, 1min, {.stop = stop.get_token()}, error); });
       while (clock.timers() == 0) std::this_thread::yield();  // it sleeps
-      CHECK(limiter.waiting() == 1);
+      CHECK(limiter.waiting("api") == 1);
       stop.request_stop();
     }
     CHECK(error == Errc::cancelled);
-    CHECK(limiter.peek().retry_after == 10s);
+    CHECK(limiter.peek("api").retry_after == 10s);
     CHECK(clock.now() == start);
   });
 }
@@ -323,8 +324,8 @@ TEST_CASE("a shared token bucket is waited for to the tick, in the order of all 
     for (int i = 1; i <= 6; ++i) {
       const Reservation grant = (i % 2 == 0 ? one : other).acquire("a", 1, 10s);
       REQUIRE(grant);
-      CHECK(grant.decision.limit == 5);
-      CHECK(grant.at() == clock.now());
+      CHECK(grant.limit == 5);
+      CHECK(grant.ready_at() == clock.now());
       CHECK(clock.now() == start + i * 100ms);
     }
     CHECK_FALSE(one.acquire("a", 5, 500ms - 1us));

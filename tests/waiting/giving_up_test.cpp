@@ -62,8 +62,8 @@ GivingUp run_slots(const GivingUpOptions& options) {
 }
 GivingUp run_shared_window(const GivingUpOptions& options) {
   return run_keyed<SharedSlidingWindow>(options, [](Store& store) {
-    auto limiter = std::make_unique<SharedSlidingWindow>(store, "api", "rate");
-    limiter->configure(RateType::overall, 10, 2s);
+    auto limiter = std::make_unique<SharedSlidingWindow>(store, "rate");
+    limiter->configure("a", RateType::overall, 10, 2s);
     return limiter;
   });
 }

@@ -1,10 +1,10 @@
 // What happens while a request is on its way: others join, places come back, queues overflow.
 // Threading: everything on the thread that moves the clock.
 #include <array>
-#include <deque>
 #include <mutex>
 
 #include "tests/catch.hpp"
+#include "tests/waiting/holding.hpp"
 #include "tests/waiting/probe.hpp"
 
 namespace sluice::test {
@@ -12,61 +12,6 @@ namespace sluice::test {
 using namespace std::chrono_literals;
 
 namespace {
-
-/// Decides at once, and delivers when it is told to.
-class Holding final : public Store {
- public:
-  void execute(const Plan& plan, Completion done) noexcept override {
-    if (!holds) return inner_->execute(plan, std::move(done));
-    auto call = std::make_unique<Call>();
-    call->done = std::move(done);
-    call->name = plan.steps()[0].operation->name;
-    inner_->execute(plan, Completion(&Call::keep, call.get()));
-    calls_.push_back(std::move(call));
-  }
-  Clock& clock() noexcept override { return time; }
-  void notify(const Key& key) noexcept override { inner_->notify(key); }
-  std::unique_ptr<Subscription> subscribe(const Key& key,
-                                          std::function<void()> seen) noexcept override {
-    return inner_->subscribe(key, std::move(seen));
-  }
-
-  [[nodiscard]] std::string_view first() const { return calls_.empty() ? "" : calls_[0]->name; }
-  void deliver() {
-    const auto call = std::move(calls_.front());
-    calls_.pop_front();
-    call->done({call->error, call->decision, call->steps, call->output});
-  }
-  void deliver_until(std::string_view name) {
-    while (first() != name) deliver();
-  }
-  void deliver_all() {
-    while (!calls_.empty()) deliver();
-  }
-
-  VirtualClock time;
-  bool holds = false;
-
- private:
-  struct Call {
-    static void keep(void* self, const Outcome& outcome) noexcept {
-      Call& call = *static_cast<Call*>(self);
-      call.error = outcome.error;
-      call.decision = outcome.decision;
-      call.steps.assign(outcome.steps.begin(), outcome.steps.end());
-      call.output.assign(outcome.output.begin(), outcome.output.end());
-    }
-    Completion done{nullptr, nullptr};
-    std::string_view name;
-    std::error_code error;
-    Decision decision;
-    std::vector<Decision> steps;
-    std::vector<Word> output;
-  };
-
-  std::unique_ptr<Store> inner_ = make_virtual_store(time);
-  std::deque<std::unique_ptr<Call>> calls_;
-};
 
 /// How a wait ended.
 struct End {

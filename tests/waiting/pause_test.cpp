@@ -34,7 +34,7 @@ struct Ends {
                             [this, name](std::error_code error, auto grant) {
                               Span hint{0};
                               if constexpr (std::is_same_v<typename L::Grant, Reservation>) {
-                                hint = grant.decision.retry_after;
+                                hint = grant.retry_after;
                               }
                               all[name] = {!error && grant, error, time.now() - start, hint};
                               if constexpr (std::is_same_v<L, ConcurrencyLimiter>) {
@@ -113,7 +113,7 @@ TEST_CASE("who waits behind reservations is granted at its deadline, and refused
           "[waiting][backlog][L3]") {
   Fixture f;
   REQUIRE(f.bucket.try_acquire("a"));
-  for (int i = 0; i < 60; ++i) REQUIRE(f.bucket.reserve("a", 1, 1min).decision.allowed);
+  for (int i = 0; i < 60; ++i) REQUIRE(f.bucket.reserve("a", 1, 1min).allowed);
   const TokenBucket other(*f.store, "b", Quota::per_second(1).burst(1));
   f.ends.wait(other, 1, 61s - 1us);
   CHECK(f.ends.is_refused(1, 0s));

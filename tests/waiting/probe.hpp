@@ -55,15 +55,11 @@ class Probe final : public detail::Waiter {
   int over_ = 0;
 };
 
-/// The claim of one limiter. A SharedSlidingWindow has no keys.
+/// The claim of one limiter.
 template <class L>
 detail::ClaimedLimits request_of(const L& limiter, const Key& key, Cost cost = 1) {
   detail::ClaimedLimits limits;
-  if constexpr (std::is_same_v<L, SharedSlidingWindow>) {
-    limits.push_back(L::Verbs::claim(limiter, cost));
-  } else {
-    limits.push_back(L::Verbs::claim(limiter, key, cost));
-  }
+  limits.push_back(L::Verbs::claim(limiter, key, cost));
   return limits;
 }
 

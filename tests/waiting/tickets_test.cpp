@@ -164,7 +164,7 @@ TEST_CASE("who was woken and is not first wakes nobody in turn", "[waiting][proc
   const std::uint64_t sent = two.wires[1].notices;
   const std::uint64_t asked = two.wires[1].operations;
   for (int i = 0; i < 10; ++i) {
-    detail::wake_client(detail::StoreRef(*two.store), "a", name, 2);
+    detail::wake_client(detail::StoreRef(*two.store), "a", name, 2, detail::Woken::by_turn);
     two.time.advance(1us);
   }
   CHECK(two.granted.empty());

@@ -25,7 +25,7 @@ int main() {
   clock.advance(50s);
   std::cout << both() << '\n';
 
-  const Decision taken = reports.try_acquire("alice", 20);
-  reports.settle("alice", taken, {.estimated = 20, .actual = 25});
+  Reservation taken = reports.reserve("alice", 20);
+  reports.settle("alice", taken, 25);
   std::cout << reports.peek("alice") << '\n';
 }

@@ -37,13 +37,13 @@ const std::array steps{user.acquire_step("alice"), account.acquire_step("acme"),
 const Decision d = decide(*store, steps);
 static_cast<void>(d);
 }
-Decision shared(Store* store, const TokenBucket& user, const SharedSlidingWindow& partner, std::error_code& error) {
+Decision shared(Store* store, const TokenBucket& user, const SharedSlidingWindow& rates, std::error_code& error) {
 for (;;) {
-  const auto rate = partner.acquire_steps(3);
+  const auto rate = rates.acquire_steps("partner", 3);
   const std::array steps{user.acquire_step("alice"), rate[0], rate[1]};
   const Decision d = decide(*store, steps, error);
   if (error != Errc::config_changed) return d;
-  partner.refresh();                               // somebody changed the rate: nothing was charged
+  rates.refresh("partner");                        // somebody changed the rate: nothing was charged
 }
 }
 void once(Store* store, const TokenBucket& bucket, Rng& rng, std::span<const Step> steps) {

@@ -17,13 +17,12 @@ int main() {
   std::cout << limit.try_acquire("shop-7", 1) << '\n';  // part 0: the window of 5 s refuses
   std::cout << limit.try_acquire("shop-7", 3) << '\n';  // part 1: the window of 60 s refuses
 
-  const WindowReservation held = limit.reserve("shop-7", 1, 10s);
+  Reservation held = limit.reserve("shop-7", 1, 10s);
   std::cout << "reserved, starts in " << held.wait().count() / 1000 << " ms\n";
   std::cout << "cancelled, " << limit.cancel("shop-7", held) << " unit refunded\n";
 
   clock.advance(1s);
-  const WindowsDecision decision = limit.try_acquire("shop-7", 2);
-  std::cout << decision << '\n';
-  std::cout << "left in 5 s: " << decision.windows()[0] << ", in 60 s: " << decision.windows()[1]
-            << '\n';
+  std::cout << limit.try_acquire("shop-7", 2) << '\n';
+  const std::vector<Word> left = limit.remaining("shop-7");
+  std::cout << "left in 5 s: " << left[0] << ", in 60 s: " << left[1] << '\n';
 }

@@ -16,7 +16,7 @@ int main() {
   clock.advance(1s);  // the next window: the ten units still count in full
   std::cout << limit.try_acquire("alice") << '\n';
   clock.advance(6s);  // ... and now they count as nine
-  const Decision taken = limit.try_acquire("alice");
+  Reservation taken = limit.reserve("alice", 1);
   std::cout << taken << '\n';
 
   std::cout << limit.refund("alice", taken, 1) << " unit refunded\n";

@@ -17,7 +17,7 @@ int main() {
       std::cout << "caller " << caller << ": call in " << permit.wait().count() / 1000 << " ms\n";
       last = permit;
     } else {
-      const Span retry_after = permit.decision.retry_after;
+      const Span retry_after = permit.retry_after;
       std::cout << "caller " << caller << ": ask again in " << retry_after.count() / 1000
                 << " ms\n";
     }

@@ -25,7 +25,7 @@ int main() {
 
   // It cannot be granted within 10 s. So it is refused at once, and nothing is charged.
   const Reservation late = bucket.acquire("alice", 1, 10s);
-  std::cout << late.decision << ", at " << passed() << " s\n";
+  std::cout << late << ", at " << passed() << " s\n";
 
   // Waits for the grant, then calls.
   const std::string page = guarded(bucket, "alice", 1, 45s, [] { return std::string("page 1"); });

@@ -55,12 +55,6 @@ template <class L>
 concept HasSlots = requires(const L& lock, const Key& key) {
   lock.acquire(key, Deadline(Span{0}));
 };
-/// A limiter whose waits have no key: SharedSlidingWindow.
-template <class L>
-concept HasNoKeys = requires(const L& limiter) {
-  L::Verbs::claim(limiter, Cost(1));
-};
-
 /// A handler that waits for a grant. It always has a pending wait on its timer, so that the end of
 /// its execution context ends it as well.
 template <class Handler, class Grant>
@@ -273,9 +267,8 @@ auto async_acquire(const std::array<Claim, n>&&, Rest&&...) = delete;
 ///     if (!grant) give_up(grant.decision.retry_after);
 ///
 /// Completion signature: `void(boost::system::error_code, Grant)`, where Grant is the result of
-/// acquire(): a Reservation, a WindowReservation, a Lease, a Decision. Without a token, the
-/// operation is deferred: it starts when it is awaited, and a deadline that is a span counts from
-/// then.
+/// acquire(): a Reservation, a Lease, a Decision. Without a token, the operation is deferred: it
+/// starts when it is awaited, and a deadline that is a span counts from then.
 ///
 /// Per-operation cancellation: all types; completes with operation_aborted. A request that was sent
 /// to the store is waited for, at most until the deadline, and its grant is refunded first.
@@ -338,20 +331,5 @@ template <std::size_t n, class... Rest>
 auto async_acquire(const Gates&, std::array<Scope, n>&&, Rest&&...) = delete;
 template <std::size_t n, class... Rest>
 auto async_acquire(const Gates&, const std::array<Scope, n>&&, Rest&&...) = delete;
-
-/// Waits for permits of a SharedSlidingWindow; the grant is a Decision. The limiter must live until
-/// the completion.
-template <detail::HasNoKeys L, class CompletionToken = boost::asio::deferred_t>
-[[nodiscard]] auto async_acquire(const L& limiter, Cost permits, const Deadline& deadline,
-                                 const AsyncWaitOptions& options, CompletionToken&& token = {}) {
-  return detail::async_wait_for_one(limiter, deadline, options,
-                                    std::forward<CompletionToken>(token), permits);
-}
-template <detail::HasNoKeys L, detail::NoWaitOptions CompletionToken = boost::asio::deferred_t>
-[[nodiscard]] auto async_acquire(const L& limiter, Cost permits, const Deadline& deadline,
-                                 CompletionToken&& token = {}) {
-  return asio::async_acquire(limiter, permits, deadline, AsyncWaitOptions{},
-                             std::forward<CompletionToken>(token));
-}
 
 }  // namespace sluice::asio

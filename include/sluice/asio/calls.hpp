@@ -21,6 +21,7 @@
 
 #include "sluice/asio/acquire.hpp"
 #include "sluice/asio/decide.hpp"
+#include "sluice/asio/detail/pending_call.hpp"
 #include "sluice/asio/sleep.hpp"
 #include "sluice/calls/call.hpp"
 #include "sluice/calls/guarded.hpp"
@@ -161,6 +162,13 @@ bool needs_end(const sluice::detail::CallTries& tries) noexcept {
   return sluice::detail::takes_stop<Function&, Grants> || tries.end() != Time::max();
 }
 
+/// Settles what a claim was granted; see ClaimedLimit::settle().
+struct SettleRequest {
+  [[nodiscard]] auto verb() const noexcept { return limit->settle(step); }
+  const sluice::detail::ClaimedLimit* limit;
+  Step step;
+};
+
 /// A token without a cancellation slot: settling finishes even if the coroutine is cancelled.
 template <class Ex>
 [[nodiscard]] auto to_the_end() {
@@ -181,7 +189,7 @@ boost::asio::awaitable<std::exception_ptr, Ex> settle(const sluice::detail::Call
       sluice::detail::ClaimedLimit& limit = *grants.limits()[i];
       const auto step = limit.settle_step(actual);
       if (!step) continue;
-      const auto [failure, settled] = co_await async_decide(tries.store(), *step, token);
+      const auto [failure, settled] = co_await initiate(SettleRequest{&limit, *step}, token);
       const auto error = sluice::detail::settle_error(failure, settled);
       if (error) throw sluice::detail::failed_call({"Grants", "settle"}, error, *step);
       limit.settled();

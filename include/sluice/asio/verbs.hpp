@@ -14,11 +14,11 @@
 // that fails with Errc::unknown may be held until it expires: see docs/failures.md.
 //
 // Lifetimes: arguments are copied before the call returns, except those that the call updates: a
-// Reservation, RateReservation or Lease must live until the completion, and no other call may use
-// it meanwhile. It is read when the operation starts and updated on the handler's executor, right
-// before the handler is called. (A lease is updated as soon as the store has answered.) The
-// limiter, its store and the handler's execution context must live until the completion. The
-// handler is posted to its associated executor, with its allocator, and work is tracked there.
+// Reservation or Lease must live until the completion, and no other call may use it meanwhile. It
+// is read when the operation starts and updated on the handler's executor, right before the handler
+// is called. (A lease is updated as soon as the store has answered.) The limiter, its store and the
+// handler's execution context must live until the completion. The handler is posted to its
+// associated executor, with its allocator, and work is tracked there.
 #pragma once
 
 #include <cstdint>
@@ -27,14 +27,12 @@
 #include "sluice/reservation.hpp"
 
 namespace sluice {
-class RateReservation;
 class Utilization;
 enum class Inheritance : Word;
 enum class RateType : Word;
 enum class SpentPermits : std::uint8_t;
 struct LeaseId;
 struct SlotPermit;
-struct WindowReservation;
 }  // namespace sluice
 
 namespace sluice::asio {
@@ -57,7 +55,7 @@ SLUICE_ASYNC_CALL(Configure, configure);
 SLUICE_ASYNC_CALL(TryConfigure, try_configure);
 SLUICE_ASYNC_CALL(Config, config);
 SLUICE_ASYNC_CALL(Refresh, refresh);
-SLUICE_ASYNC_CALL(AvailablePermits, available_permits);
+SLUICE_ASYNC_CALL(Remaining, remaining);
 SLUICE_ASYNC_CALL(Synchronize, synchronize);
 SLUICE_ASYNC_CALL(Renew, renew);
 SLUICE_ASYNC_CALL(Release, release);
@@ -78,7 +76,7 @@ using Text = sluice::detail::TextArg;
 inline constexpr detail::AsyncVerb<
     detail::TryAcquire, detail::With<const Key&, Cost>, detail::WithId<const Key&, Cost>,
     detail::With<const Key&, Cost, const LeaseId&>, detail::With<const Key&>, detail::With<Cost>,
-    detail::WithId<Cost>, detail::With<Cost, const RequestId&>, detail::With<detail::Text, Cost>,
+    detail::WithId<Cost>, detail::With<detail::Text, Cost>,
     detail::With<detail::Text, Cost, const LeaseId&>, detail::With<const Key&, detail::ItsTier>,
     detail::With<const Key&, detail::Text>, detail::With<detail::ItsTier>,
     detail::With<detail::Text>>
@@ -95,7 +93,7 @@ inline constexpr detail::AsyncVerb<
 
 /// reserve()
 inline constexpr detail::AsyncVerb<detail::Reserve, detail::With<const Key&, Cost, Span>,
-                                   detail::With<Cost, Span>, detail::With<const Key&, Span>>
+                                   detail::With<const Key&, Cost>, detail::With<const Key&, Span>>
     async_reserve{};
 
 /// borrow()
@@ -108,21 +106,15 @@ inline constexpr detail::AsyncVerb<detail::TryAcquireUpTo, detail::With<const Ke
 
 /// cancel()
 inline constexpr detail::AsyncVerb<detail::Cancel, detail::With<const Key&, Reservation&>,
-                                   detail::With<const Key&, const WindowReservation&>,
-                                   detail::With<RateReservation&>,
                                    detail::With<const Key&, const SlotPermit&>>
     async_cancel{};
 
 /// refund()
-inline constexpr detail::AsyncVerb<detail::Refund, detail::With<const Key&, Reservation&, Cost>,
-                                   detail::With<const Key&, const Decision&, Cost>,
-                                   detail::With<RateReservation&, Cost>>
+inline constexpr detail::AsyncVerb<detail::Refund, detail::With<const Key&, Reservation&, Cost>>
     async_refund{};
 
 /// settle()
-inline constexpr detail::AsyncVerb<detail::Settle, detail::With<const Key&, Reservation&, Cost>,
-                                   detail::With<const Key&, const Decision&, const SettledCost&>,
-                                   detail::With<RateReservation&, Cost>>
+inline constexpr detail::AsyncVerb<detail::Settle, detail::With<const Key&, Reservation&, Cost>>
     async_settle{};
 
 /// block()
@@ -131,9 +123,7 @@ inline constexpr detail::AsyncVerb<detail::Block, detail::With<const Key&, Span>
     async_block{};
 
 /// reward()
-inline constexpr detail::AsyncVerb<detail::Reward, detail::With<const Key&, Cost>,
-                                   detail::With<Cost>>
-    async_reward{};
+inline constexpr detail::AsyncVerb<detail::Reward, detail::With<const Key&, Cost>> async_reward{};
 
 /// penalize()
 inline constexpr detail::AsyncVerb<detail::Penalize, detail::With<const Key&, Cost>>
@@ -146,19 +136,18 @@ inline constexpr detail::AsyncVerb<detail::Reset, detail::Silently<const Key&>, 
 /// configure() and try_configure()
 inline constexpr detail::AsyncVerb<detail::Configure,
                                    detail::With<const Key&, const Quota&, Inheritance>,
-                                   detail::With<RateType, Word, Span, SpentPermits>>
+                                   detail::With<const Key&, RateType, Word, Span, SpentPermits>>
     async_configure{};
 inline constexpr detail::AsyncVerb<detail::TryConfigure, detail::With<const Key&, const Quota&>,
-                                   detail::With<RateType, Word, Span>>
+                                   detail::With<const Key&, RateType, Word, Span>>
     async_try_configure{};
 /// config()
-inline constexpr detail::AsyncVerb<detail::Config, detail::With<const Key&>, detail::With<>>
-    async_config{};
+inline constexpr detail::AsyncVerb<detail::Config, detail::With<const Key&>> async_config{};
 /// SharedSlidingWindow::refresh()
-inline constexpr detail::AsyncVerb<detail::Refresh, detail::With<>> async_refresh{};
-/// SharedSlidingWindow::available_permits()
-inline constexpr detail::AsyncVerb<detail::AvailablePermits, detail::With<>>
-    async_available_permits{};
+inline constexpr detail::AsyncVerb<detail::Refresh, detail::With<const Key&>> async_refresh{};
+
+/// SlidingWindow::remaining()
+inline constexpr detail::AsyncVerb<detail::Remaining, detail::With<const Key&>> async_remaining{};
 
 /// FixedWindow::synchronize()
 inline constexpr detail::AsyncVerb<detail::Synchronize, detail::With<const Key&>>

@@ -12,7 +12,6 @@ namespace sluice {
 
 class Gates;
 class Scope;
-class SharedSlidingWindow;
 
 /// A cost that is not known before the call, and is settled afterwards; see Call.
 struct Estimate {
@@ -24,9 +23,8 @@ struct Estimate {
 ///
 ///     acquire({{requests, "alice"}, {tokens, "alice", 800}, {gates, account}}, 10s)
 ///
-/// A SharedSlidingWindow cannot be claimed with others, because its rate is read from the store
-/// first: wait for it by its own acquire(), or put its acquire_steps() into a plan. A value that
-/// keeps a copy of the limiter, but does not own its store.
+/// A value that keeps a copy of the limiter, but does not own its store. A claim of a
+/// SharedSlidingWindow counts as two.
 class Claim {
  public:
   /// Of any limiter over keys that has acquire(), and of a SlotLock. Throws std::bad_alloc.
@@ -42,8 +40,6 @@ class Claim {
   /// Of a passage through a gate.
   template <std::same_as<Gates> G>
   Claim(const G& gates, const Scope& scope) : limit_(G::Verbs::claim(gates, scope)) {}
-  template <class... Rest>
-  Claim(const SharedSlidingWindow&, Rest&&...) = delete;  // its rate is in the store: use acquire()
 
   [[nodiscard]] bool is_estimate() const noexcept { return is_estimate_; }
   /// For implementations of waits.
@@ -56,7 +52,8 @@ class Claim {
 
 namespace detail {
 
-/// Throws std::invalid_argument unless there are 1 to Plan::max_steps, all on one store.
+/// Throws std::invalid_argument unless there are 1 to Plan::max_steps, which also have no more
+/// steps, all on one store.
 void require_one_store(std::span<const Claim> claims);
 /// The same claims, for a wait. Throws as require_one_store().
 [[nodiscard]] ClaimedLimits limits_of(std::span<const Claim> claims);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "sluice/detail/caller.hpp"
@@ -25,7 +26,18 @@ namespace sluice {
 class [[nodiscard]] Grants {
  public:
   Grants() = default;
+  Grants(Grants&& other) noexcept
+      : decision_(std::exchange(other.decision_, {})),
+        limits_(std::move(other.limits_)),
+        arrival_(other.arrival_) {}
+  Grants& operator=(Grants&& other) noexcept {
+    decision_ = std::exchange(other.decision_, {});
+    limits_ = std::move(other.limits_);
+    arrival_ = other.arrival_;
+    return *this;
+  }
 
+  /// True if all was granted, and it was not moved from.
   [[nodiscard]] explicit operator bool() const& noexcept { return decision_.allowed; }
   explicit operator bool() const&& = delete;  // write: if (Grants granted = acquire(...)) run();
   /// On the whole. Refused: `step` is the claim with the longest wait, counted from 0.
@@ -37,9 +49,8 @@ class [[nodiscard]] Grants {
   /// Of one claim. Throws std::out_of_range.
   [[nodiscard]] const Decision& decision(std::size_t claim) const&;
   [[nodiscard]] Decision decision(std::size_t claim) const&& { return decision(claim); }
-  /// What the acquire() of that limiter returns: a Reservation, a WindowReservation, a SlotPermit,
-  /// a Lease or a Decision. Throws std::out_of_range, or std::invalid_argument if it is another
-  /// type.
+  /// What the acquire() of that limiter returns: a Reservation, a SlotPermit, a Lease or a
+  /// Decision. Throws std::out_of_range, or std::invalid_argument if it is another type.
   template <class Grant>
   [[nodiscard]] Grant& get(std::size_t claim) & {
     return *static_cast<Grant*>(grant(claim, &detail::type_tag<Grant>));

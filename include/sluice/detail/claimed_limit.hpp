@@ -1,6 +1,8 @@
 // What a wait must know of a limiter. src/waiting/claim_of.hpp implements most of it.
 #pragma once
 
+#include <concepts>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <span>
@@ -10,12 +12,12 @@
 #include <vector>
 
 #include "sluice/decide.hpp"
+#include "sluice/detail/gives_back.hpp"
+#include "sluice/limiters/waitable.hpp"
 #include "sluice/reservation.hpp"
 #include "sluice/store.hpp"
 
 namespace sluice::detail {
-
-class WaitQueues;
 
 /// One object for each type, so that a grant is only read as what it is.
 template <class T>
@@ -43,7 +45,27 @@ class ClaimedLimit {
   [[nodiscard]] virtual Word units() const noexcept { return 1; }
   /// A grant of others may be released before a refusal's hint.
   [[nodiscard]] virtual bool freed_early() const noexcept { return false; }
+  /// Whether the limit that is asked is that of all processes with this key.
+  [[nodiscard]] virtual bool is_shared() const noexcept { return true; }
+
+  /// The step that decides.
   [[nodiscard]] virtual Step step() const noexcept = 0;
+  /// The step before it in the plan, if there is one: a condition, which is allowed or fails.
+  /// Always, or never.
+  [[nodiscard]] virtual std::optional<Step> condition() const noexcept { return {}; }
+  [[nodiscard]] std::size_t step_count() const noexcept { return condition() ? 2 : 1; }
+  /// Called before each request. What must be asked of the store before condition() and step() are
+  /// known, if anything. An error ends the wait.
+  [[nodiscard]] virtual std::optional<Step> preparation(std::error_code& /*error*/) noexcept {
+    return {};
+  }
+  /// The answer to that. An error ends the wait.
+  [[nodiscard]] virtual std::error_code prepared(const Outcome& /*own*/) noexcept { return {}; }
+  /// True if this error of condition() or step() only says that another preparation() is needed.
+  [[nodiscard]] virtual bool is_outdated(const std::error_code& /*error*/) noexcept {
+    return false;
+  }
+
   /// How long the limit takes, after a grant that left this, until the claim could be granted.
   /// Zero: not known.
   [[nodiscard]] virtual Span refill_time(const Decision& /*left*/) const noexcept {
@@ -54,10 +76,6 @@ class ClaimedLimit {
   [[nodiscard]] virtual Span time_for(Word /*first*/, Word /*further*/) const noexcept {
     return Span{0};
   }
-
-  /// A limit that needs more than one step is claimed alone: step() is for messages, and this asks.
-  [[nodiscard]] virtual bool asks_by_itself() const noexcept { return false; }
-  virtual void ask(Completion done) noexcept { done.fail(Errc::invalid_plan); }
 
   /// Keeps the answer to step(), before any refund(). May throw std::bad_alloc.
   virtual void answered(const Outcome& own, Time asked) = 0;
@@ -71,18 +89,25 @@ class ClaimedLimit {
   /// settled before, and std::system_error (Errc::invalid_cost) if the cost is negative.
   [[nodiscard]] virtual std::optional<Step> settle_step(Cost actual) = 0;
   virtual void settled() noexcept {}
-  /// Has the first waiter of this process ask again, since units have come back. Not for a lease,
-  /// whose release does so when it has arrived.
-  void wake_waiters() const noexcept;
+  /// The verb of a settle_step(), which wakes who waits if it gives something back.
+  using Settle = GivesBackDecision<>;
+  [[nodiscard]] Settle settle(const Step& step) const noexcept {
+    return detail::give_back<>(lowers_charge() ? WakeUp(queues().get(), key()) : WakeUp(), store(),
+                               step);
+  }
   /// Closes a gate; none for other limits.
   [[nodiscard]] virtual std::optional<Step> close_step(Span) const noexcept { return {}; }
   /// The exception of a call that failed with this error.
   [[nodiscard]] virtual std::system_error failed(const CallName& call,
                                                  const std::error_code& error) const;
+
+ protected:
+  /// The last settle_step() is a refund.
+  [[nodiscard]] virtual bool lowers_charge() const noexcept { return false; }
+  /// Executes the step of a refund, and wakes who waits. This must live until the completion.
+  void execute_refund(const Step& step, Completion done) const noexcept;
 };
 
-/// The claims of one call: one or more, all on one store.
-using ClaimedLimits = std::vector<std::unique_ptr<ClaimedLimit>>;
 /// Refunds what was granted of these, as far as each allows. They must live until the completion.
 void refund_all(std::span<const std::unique_ptr<ClaimedLimit>> limits, Completion done) noexcept;
 
@@ -90,25 +115,13 @@ template <class Grant>
 [[nodiscard]] const Decision& decision_of(const Grant& grant) noexcept {
   if constexpr (std::is_convertible_v<const Grant&, const Decision&>) {
     return grant;
-  } else if constexpr (requires { grant.decision(); }) {
-    return grant.decision();
   } else {
-    return grant.decision;
+    return grant.decision();
   }
 }
 
-/// The limiters that settle a grant by the costs, since it does not contain what it charged.
-template <class L>
-concept SettledByCost = requires(const L& limiter, const Key& key, const typename L::Grant& grant) {
-  limiter.settle_step(key, grant, SettledCost{0, 0});
-};
 /// True if the cost of a grant of this limiter may be settled afterwards.
 template <class L>
-concept Settled = SettledByCost<L> ||
-    requires(const L& limiter, const Key& key, const typename L::Grant& grant) {
-  limiter.penalize_step(key, 1);
-  limiter.refund_step(key, grant, 1);
-  grant.granted;
-};
+concept Settled = std::same_as<typename L::Grant, Reservation>;
 
 }  // namespace sluice::detail

@@ -1,11 +1,11 @@
-// The calls of both kinds of token bucket that change a Reservation.
+// The calls that change a Reservation, of every limiter that has them.
 #pragma once
 
 #include <algorithm>
 #include <optional>
 #include <utility>
 
-#include "sluice/detail/verb.hpp"
+#include "sluice/detail/gives_back.hpp"
 #include "sluice/reservation.hpp"
 
 namespace sluice::detail {
@@ -14,19 +14,59 @@ namespace sluice::detail {
 /// and updated by commit().
 class ReservationChange {
  public:
+  /// Reads the outcome of the step: the units refunded or charged. It may update the reservation's
+  /// time, and change the error.
+  using Read = Word (*)(const Outcome& outcome, Word units, Reservation& after,
+                        std::error_code& error) noexcept;
+
   /// A call that is over at once.
   ReservationChange(Store& store, Reservation& reservation, std::error_code error = {}) noexcept
       : store_(&store), reservation_(&reservation), after_(reservation), error_(error) {}
-  enum class Kind : bool { refund, charge };
-  /// The step refunds or charges `units`.
-  ReservationChange(Store& store, Reservation& reservation, const Step& step, Kind kind,
-                    Word units) noexcept
-      : ReservationChange(store, reservation) {
-    step_ = step;
-    kind_ = kind;
-    units_ = units;
+
+  /// Refunds `amount` of what is granted. `L` has refund_step(key, reservation, amount), and its
+  /// Verbs have `refunded`, a Read.
+  template <class L>
+  static ReservationChange refund(const L& limiter, const Key& key, Reservation& reservation,
+                                  Cost amount) noexcept {
+    ReservationChange result(limiter.store(), reservation);
+    if (amount.value() < 0) result.error_ = Errc::invalid_cost;
+    if (amount.value() > std::max<Word>(0, reservation.granted)) {
+      result.error_ = Errc::invalid_argument;
+    }
+    if (result.error_) return result;
+    result.units_ = amount.value();
+    if (amount.value() == 0 || charged_nothing(reservation)) {
+      result.after_.granted -= amount.value();
+      return result;
+    }
+    result.step_ = limiter.refund_step(key, reservation, amount);
+    result.read_ = &L::Verbs::refunded;
+    return result;
   }
 
+  /// Refunds or charges the difference to the actual cost. `L` has in addition charge_step(key,
+  /// reservation, units), and its Verbs have `charged`, a Read.
+  template <class L>
+  static ReservationChange settle(const L& limiter, const Key& key, Reservation& reservation,
+                                  Cost actual) noexcept {
+    if (!is_settleable(reservation, actual)) {
+      return {limiter.store(), reservation, Errc::invalid_cost};
+    }
+    const Word more = actual.value() - reservation.granted - reservation.settled;
+    if (more <= 0) {
+      return refund(limiter, key, reservation, std::min(-more, reservation.granted));
+    }
+    ReservationChange result(limiter.store(), reservation);
+    if (charged_nothing(reservation)) return result;
+    result.step_ = limiter.charge_step(key, reservation, more);
+    result.read_ = &L::Verbs::charged;
+    result.units_ = more;
+    result.charges_ = true;
+    return result;
+  }
+
+  /// A charge wakes nobody.
+  [[nodiscard]] bool gives_back() const noexcept { return step_ && !charges_; }
   [[nodiscard]] Store& store() const noexcept { return *store_; }
   [[nodiscard]] std::optional<Plan> next() noexcept {
     if (!step_ || std::exchange(asked_, true)) return std::nullopt;
@@ -34,12 +74,12 @@ class ReservationChange {
   }
   void hear(const Outcome& outcome) noexcept {
     error_ = outcome.error;
+    changed_ = read_(outcome, units_, after_, error_);
     if (error_) return;
-    if (kind_ == Kind::charge) {
-      changed_ = outcome.output.empty() ? 0 : outcome.output.back();
+    if (charges_) {
       after_.settled += changed_;
     } else {
-      refunded(outcome);
+      after_.granted -= units_;
     }
   }
   void commit() noexcept {
@@ -49,40 +89,33 @@ class ReservationChange {
  protected:
   [[nodiscard]] Settlement settlement(std::error_code& error) const noexcept {
     error = error_;
-    return kind_ == Kind::charge ? Settlement{0, changed_} : Settlement{changed_, 0};
+    if (error_) return {};
+    return charges_ ? Settlement{0, changed_} : Settlement{changed_, 0};
   }
 
  private:
-  /// The output words: the units refunded, whether nothing was charged since the grant, and when
-  /// the rest is covered.
-  void refunded(const Outcome& outcome) noexcept {
-    after_.granted -= units_;
-    changed_ = word_of(outcome, 0);
-    if (word_of(outcome, 1) == 0) return;
-    const Time due = std::max(outcome.decision.at, to_time(word_of(outcome, 2)));
-    const Span wait = std::min(after_.at(), due) - after_.decision.at;
-    after_.decision.retry_after = std::max(wait, Span{0});
+  static bool is_settleable(const Reservation& reservation, Cost actual) noexcept {
+    return actual.value() >= 0 && reservation.granted >= 0 && reservation.settled >= 0 &&
+           reservation.settled <= word_limit;
   }
 
   Store* store_;
   Reservation* reservation_;
   Reservation after_;
   std::optional<Step> step_;
-  Kind kind_ = Kind::refund;
+  Read read_ = nullptr;
   Word units_ = 0;
+  bool charges_ = false;
   Word changed_ = 0;
   bool asked_ = false;
   std::error_code error_;
 };
 
-/// refund() and cancel().
+/// refund() and cancel()
 class RefundVerb : public ReservationChange {
  public:
   using Result = Word;
-  template <class Bucket>
-  RefundVerb(const Bucket& bucket, const Key& key, Reservation& reservation, Cost amount) noexcept
-      : ReservationChange(bucket.store(), reservation, bucket.refund_step(key, reservation, amount),
-                          Kind::refund, amount.value()) {}
+  explicit RefundVerb(const ReservationChange& change) noexcept : ReservationChange(change) {}
   [[nodiscard]] Word take(std::error_code& error) const noexcept {
     return settlement(error).given_back;
   }
@@ -92,43 +125,61 @@ class RefundVerb : public ReservationChange {
 class SettleVerb : public ReservationChange {
  public:
   using Result = Settlement;
-  template <class Bucket>
-  SettleVerb(const Bucket& bucket, const Key& key, Reservation& reservation,
-             Cost true_cost) noexcept
-      : ReservationChange(change(bucket, key, reservation, true_cost)) {}
+  explicit SettleVerb(const ReservationChange& change) noexcept : ReservationChange(change) {}
   [[nodiscard]] Settlement take(std::error_code& error) const noexcept { return settlement(error); }
+};
 
- private:
-  template <class Bucket>
-  static ReservationChange change(const Bucket& bucket, const Key& key, Reservation& reservation,
-                                  Cost true_cost) noexcept {
-    Store& store = bucket.store();
-    if (true_cost.value() < 0 || reservation.granted < 0 || reservation.settled < 0 ||
-        reservation.settled > word_limit) {
-      return {store, reservation, Errc::invalid_cost};
-    }
-    if (charged_nothing(reservation.decision)) return {store, reservation};
-    const Word more = true_cost.value() - reservation.granted - reservation.settled;
-    if (more > 0) return {store, reservation, bucket.penalize_step(key, more), Kind::charge, more};
-    const Word back = std::min(-more, reservation.granted);
-    return {store, reservation, bucket.refund_step(key, reservation, back), Kind::refund, back};
+/// The verbs that every limiter with reservations has. The types say when a refund and a reward
+/// have given something back.
+template <class L, class WhenRefunded = WhenUnits, class WhenRewarded = WhenUnits>
+struct ReservationVerbs : GiveBackVerbs<WhenRewarded> {
+  using Refund = GivesBack<RefundVerb, WhenRefunded>;
+  using Settle = GivesBack<SettleVerb, WhenRefunded>;
+
+  static Refund refund(const L& limiter, const Key& key, Reservation& reservation,
+                       Cost amount) noexcept {
+    return {WakeUp(limiter), [&] {
+              return RefundVerb(ReservationChange::refund(limiter, key, reservation, amount));
+            }};
+  }
+  static Refund cancel(const L& limiter, const Key& key, Reservation& reservation) noexcept {
+    return refund(limiter, key, reservation, reservation.granted);
+  }
+  static Settle settle(const L& limiter, const Key& key, Reservation& reservation,
+                       Cost actual) noexcept {
+    return {WakeUp(limiter), [&] {
+              return SettleVerb(ReservationChange::settle(limiter, key, reservation, actual));
+            }};
+  }
+
+  /// Of an operation whose first output word is the number of units.
+  static Word refunded(const Outcome& outcome, Word /*units*/, Reservation& /*after*/,
+                       std::error_code& /*error*/) noexcept {
+    return word_of(outcome, 0);
+  }
+  static Word charged(const Outcome& outcome, Word /*units*/, Reservation& /*after*/,
+                      std::error_code& /*error*/) noexcept {
+    return word_of(outcome, 0);
   }
 };
 
-/// The verbs that both kinds of bucket have.
+/// Those of a token bucket, whose reservations come earlier when a part is refunded. A refund of no
+/// whole token may still be one of a fraction.
 template <class Bucket>
-struct ReservationVerbs {
-  static RefundVerb refund(const Bucket& bucket, const Key& key, Reservation& reservation,
-                           Cost amount) noexcept {
-    return {bucket, key, reservation, amount};
+struct BucketVerbs : ReservationVerbs<Bucket, WhenAllowed, WhenAllowed> {
+  /// The output words: the units refunded, whether nothing was charged since the grant, and when
+  /// the rest is covered.
+  static Word refunded(const Outcome& outcome, Word /*units*/, Reservation& after,
+                       std::error_code& /*error*/) noexcept {
+    if (word_of(outcome, 1) != 0) {
+      const Time due = std::max(outcome.decision.at, to_time(word_of(outcome, 2)));
+      after.retry_after = std::max(std::min(after.ready_at(), due) - after.at, Span{0});
+    }
+    return word_of(outcome, 0);
   }
-  static RefundVerb cancel(const Bucket& bucket, const Key& key,
-                           Reservation& reservation) noexcept {
-    return {bucket, key, reservation, reservation.granted};
-  }
-  static SettleVerb settle(const Bucket& bucket, const Key& key, Reservation& reservation,
-                           Cost true_cost) noexcept {
-    return {bucket, key, reservation, true_cost};
+  static Word charged(const Outcome& outcome, Word /*units*/, Reservation& /*after*/,
+                      std::error_code& /*error*/) noexcept {
+    return outcome.output.empty() ? 0 : outcome.output.back();
   }
 };
 

@@ -55,6 +55,8 @@ class StepVerb {
   using Result = std::invoke_result_t<const Make&, const Outcome&, std::error_code&>;
 
   /// Without a step, the call is over at once with `error` and an empty result.
+  StepVerb(Store& store, const Step& step, Make make)
+      : store_(&store), step_(step), make_(std::move(make)), due_(true) {}
   StepVerb(Store& store, const std::optional<Step>& step, Make make, std::error_code error = {})
       : store_(&store),
         step_(step),
@@ -67,11 +69,17 @@ class StepVerb {
     id_ = id;
     return std::move(*this);
   }
+  /// Plan::within()
+  [[nodiscard]] StepVerb within(Span timeout) && {
+    timeout_ = timeout;
+    return std::move(*this);
+  }
 
   [[nodiscard]] Store& store() const noexcept { return *store_; }
   [[nodiscard]] std::optional<Plan> next() {
     if (!std::exchange(due_, false)) return std::nullopt;
-    return id_ ? Plan(*step_).idempotent(*id_) : Plan(*step_);
+    const Plan plan = timeout_ ? Plan(*step_).within(*timeout_) : Plan(*step_);
+    return id_ ? plan.idempotent(*id_) : plan;
   }
   void hear(const Outcome& outcome) noexcept {
     error_ = outcome.error;
@@ -92,6 +100,7 @@ class StepVerb {
   Store* store_;
   std::optional<Step> step_;
   std::optional<RequestId> id_;
+  std::optional<Span> timeout_;
   Make make_;
   bool due_;
   std::error_code error_;
@@ -151,18 +160,22 @@ void ask(Verb& verb, const Plan& plan) {
   }
 }
 
-/// The blocking form of a call. REQUIRES: no plan has more than two steps.
+/// The blocking form of a call. REQUIRES: no plan has more than three steps.
 template <class Verb>
-typename Verb::Result run(Verb verb, std::error_code& error) {
+typename Verb::Result drive(Verb& verb, std::error_code& error) {
   while (const auto plan = verb.next()) {
     if (plan->steps().size() == 1) {
       ask<1>(verb, *plan);
     } else {
-      ask<2>(verb, *plan);
+      ask<3>(verb, *plan);
     }
   }
   commit(verb);
   return verb.take(error);
+}
+template <class Verb>
+typename Verb::Result run(Verb verb, std::error_code& error) {
+  return drive(verb, error);
 }
 
 /// Drives a verb without blocking. `Self` has `verb()`, which returns it, and `finished()`, which

@@ -24,6 +24,7 @@ namespace sluice::detail {
 class QueueTicket;
 class WaitQueues;
 struct WaitQueue;
+enum class Woken : bool;
 
 /// One call that waits for what it claims of one or more limiters: the steps that every way of
 /// waiting has in common. The derived class says how a thread or an executor waits for an instant.
@@ -36,13 +37,15 @@ struct WaitQueue;
 /// limiter that has refused it. There it keeps its place among all callers, and wherever it has
 /// waited in vain, it is before all that come later; see WaitQueue.
 ///
-/// A waiter with a QueueTicket that is refused also enters the wait line of all processes before it
-/// sleeps: entering. A grant that the caller no longer wants is refunded first: refunding. If the
-/// store has not answered by the deadline, the wait ends, and what a late answer grants is
-/// refunded: overdue. finished() is called exactly once.
+/// What some limits must know before they can be asked, such as their configuration, is asked
+/// first: preparing. A waiter with a QueueTicket that is refused also enters the wait line of all
+/// processes before it sleeps: entering. A grant that the caller no longer wants is refunded first:
+/// refunding. If the store has not answered by the deadline, the wait ends, and what a late answer
+/// grants is refunded: overdue. finished() is called exactly once.
 class Waiter : public std::enable_shared_from_this<Waiter> {
  public:
-  /// `limits` are of limits_of(). `arrival` is that of an earlier try of the same call.
+  /// `limits` are of limits_of(), and have at most Plan::max_steps steps. `arrival` is that of an
+  /// earlier try of the same call.
   Waiter(ClaimedLimits limits, const Deadline& deadline, Caller caller,
          const std::optional<Arrival>& arrival = {});
   virtual ~Waiter() = default;
@@ -93,6 +96,7 @@ class Waiter : public std::enable_shared_from_this<Waiter> {
   enum class Stage : std::uint8_t {
     idle,
     queued,
+    preparing,
     asking,
     entering,
     sleeping,
@@ -114,6 +118,13 @@ class Waiter : public std::enable_shared_from_this<Waiter> {
     std::uint64_t releases = 0;  ///< ... or was woken
     Time refused_until{};        ///< by the last refusal, unless it is woken
   };
+  /// A step of the plan at the store: the limit that it is of, and whether it decides.
+  struct Part {
+    std::size_t limit;
+    std::size_t words;  ///< of output
+    bool decides;
+  };
+  struct Steps;
   /// What remains to be done after the mutex is unlocked.
   struct PendingActions {
     bool timer = false;   ///< call timer_changed()
@@ -121,23 +132,37 @@ class Waiter : public std::enable_shared_from_this<Waiter> {
     bool refund = false;  ///< what was granted
     Word leave = 0;       ///< leave the wait line, where `ticket` has this arrival
     Word wake = 0;        ///< wake this process of the wait line
+    Woken wake_by{};      ///< by its turn, unless something came back
     std::shared_ptr<QueueTicket> ticket{};  ///< for these two, or one that is no longer needed
     std::shared_ptr<Waiter> dropped{};      ///< from a full queue
     Word dropped_leaves = 0;
     std::shared_ptr<Waiter> overtaken{};  ///< it is no longer the first
     std::error_code error{};
   };
+  /// A process of the wait line that is woken next; 0: none.
+  struct NextProcess {
+    Word client;
+    Woken by;
+  };
   /// The next request of the first waiter of a queue.
   enum class Next : std::uint8_t { ask, enter, nothing };
 
   // waiter.cpp, waiter_places.cpp, waiter_requests.cpp
   void send() noexcept;
-  void ask(const Step* turn, Completion done) noexcept;
+  void prepare() noexcept;
+  static void prepared(void* self, const Outcome& outcome) noexcept;
+  void ask() noexcept;
   static void answered(void* self, const Outcome& outcome) noexcept;
+  void conclude(const Outcome& outcome, const Outcome& own) noexcept;
+  void fail(const std::error_code& error, std::size_t limit) noexcept;
   static void refunded(void* self, const Outcome& outcome) noexcept;
   void run(const PendingActions& actions) noexcept;
-  [[nodiscard]] Decision read(const Outcome& outcome);
-  void read_grant(const Outcome& outcome);
+  [[nodiscard]] std::size_t limit_of(std::size_t step) const noexcept;
+  template <class Hear>
+  void for_each_limit(const Outcome& outcome, const Hear& hear) const;
+  [[nodiscard]] Outcome by_limits(const Outcome& outcome, std::span<Decision> each) const noexcept;
+  [[nodiscard]] bool is_outdated(const Outcome& own) noexcept;
+  [[nodiscard]] Decision read(const Outcome& outcome, const Outcome& own);
   [[nodiscard]] const Decision& decisive(const Outcome& outcome) const noexcept;
   // The members below are called under mutex_.
   [[nodiscard]] Place& home() noexcept { return places_[home_]; }
@@ -150,6 +175,7 @@ class Waiter : public std::enable_shared_from_this<Waiter> {
   void sleep_after_joining(Time asleep_until, Span hint) noexcept;
   [[nodiscard]] std::shared_ptr<Waiter> overflow_victim() noexcept;
   [[nodiscard]] Next next_request(std::optional<Step>& step, bool& listen) noexcept;
+  void begin_another() noexcept;
   [[nodiscard]] Span sleep_of_first() const noexcept;
   [[nodiscard]] Span wait_behind(const Waiter& first, Word ahead) const noexcept;
   [[nodiscard]] Word own_units() const noexcept;
@@ -175,14 +201,15 @@ class Waiter : public std::enable_shared_from_this<Waiter> {
   [[nodiscard]] PendingActions refuse(const Decision& decision) noexcept;
   [[nodiscard]] bool has_failed(Span hint, Time now) const noexcept;
   void note_refusal(Time now, Span hint) noexcept;
+  [[nodiscard]] bool is_at_store() const noexcept;
   [[nodiscard]] Time answer_by(Time now) const noexcept;
   [[nodiscard]] bool is_overdue(Time now) const noexcept;
   [[nodiscard]] PendingActions give_up() noexcept;
   [[nodiscard]] Span sleep_after(Span hint) const noexcept;
   [[nodiscard]] Span degraded_sleep(Span hint) const noexcept;
-  [[nodiscard]] PendingActions end(std::error_code error, Word wake = 0) noexcept;
+  [[nodiscard]] PendingActions end(std::error_code error, NextProcess wake = {}) noexcept;
   [[nodiscard]] PendingActions end_refused(Span wait) noexcept;
-  [[nodiscard]] PendingActions begin_refund(Word wake = 0) noexcept;
+  [[nodiscard]] PendingActions begin_refund(NextProcess wake = {}) noexcept;
   [[nodiscard]] PendingActions leave_queues() noexcept;
   [[nodiscard]] PendingActions leave_home() noexcept;
   // Between queues.
@@ -195,7 +222,6 @@ class Waiter : public std::enable_shared_from_this<Waiter> {
                                        Span hint) noexcept;
 
   // waiter_across_processes.cpp: only with a ticket
-  [[nodiscard]] Outcome without_turn(const Outcome& outcome) const noexcept;
   static void entered(void* self, const Outcome& outcome) noexcept;
   [[nodiscard]] Word leave_if_nobody_waits() noexcept;
   [[nodiscard]] bool may_ask_too() const noexcept;
@@ -207,6 +233,7 @@ class Waiter : public std::enable_shared_from_this<Waiter> {
   [[nodiscard]] Time renew_ticket_at(Time now) const noexcept;
   [[nodiscard]] bool must_enter() const noexcept;
   [[nodiscard]] Span recheck() const noexcept;
+  [[nodiscard]] Time recheck_at() const noexcept;
   [[nodiscard]] bool wake_ups_arrive() const noexcept;
   [[nodiscard]] Time quiet_until(Time from) noexcept;
   void sleep_with_ticket(Time now) noexcept;
@@ -218,18 +245,20 @@ class Waiter : public std::enable_shared_from_this<Waiter> {
   [[nodiscard]] Time own_units_at() const noexcept;
   void expect_enough(const Decision& left, Time own, Word beyond, Time now) const noexcept;
   void note_store_clock(Time at) noexcept;
-  void note_turn(const Outcome& outcome) noexcept;
+  void note_turn(const Outcome& outcome, const Outcome& own) noexcept;
   [[nodiscard]] Word note_entered(const Outcome& outcome) noexcept;
-  [[nodiscard]] Word pass_ticket_on() noexcept;
+  [[nodiscard]] NextProcess pass_ticket_on() noexcept;
   [[nodiscard]] PendingActions refuse_with_ticket(Span hint, Time now) noexcept;
 
   ClaimedLimits limits_;
   StoreRef store_;
   Clock& clock_;
+  bool is_shared_;  // the store: other processes may give back what this one waits for
   Time deadline_;
   Caller caller_;
   std::mutex& mutex_;          // of all waits on the store; it guards what follows
   std::vector<Place> places_;  // of limits_
+  std::size_t plan_size_ = 0;  // of their steps and conditions
   std::size_t home_ = 0;
   std::size_t moves_ = 0;                // since it asked or slept
   bool is_at_home_ = false;              // it is in that queue
@@ -246,6 +275,8 @@ class Waiter : public std::enable_shared_from_this<Waiter> {
   Time answer_by_ = Time::max();          // asking or entering: when the wait ends without it
   unsigned requests_ = 0;                 // so many were made
   std::atomic<unsigned> handed_over_{0};  // ... and passed to the store, which has returned
+  std::vector<Part> asked_;               // the plan of the last one
+  unsigned preparations_ = 0;             // so often it was asked anew
   std::size_t refused_by_ = 0;            // the place whose limit has refused the last request
   Decision granted_;
   Decision refusal_;

@@ -1,7 +1,6 @@
 // The concurrency limiter, on any store. See sluice/rules/leases.hpp for the rule.
 #pragma once
 
-#include "sluice/detail/acquire.hpp"
 #include "sluice/detail/lease_manager.hpp"
 #include "sluice/limiters/waitable.hpp"
 

@@ -7,7 +7,6 @@
 
 #include "sluice/limiters/calendar.hpp"
 #include "sluice/limiters/keyed_limiter.hpp"
-#include "sluice/reservation.hpp"
 #include "sluice/rules/fixed_window.hpp"
 
 namespace sluice {
@@ -19,7 +18,12 @@ namespace sluice {
 ///
 /// A key without a name gets the limiter's name. Limiters of the same name and calendar on the same
 /// store share their windows, and their limits may differ; another calendar is another count.
-/// KeyedLimiter has the other forms of try_acquire() and peek().
+/// KeyedLimiter has the other forms of try_acquire() and peek(). There are no reservations for a
+/// later window.
+///
+/// refund() and settle() change the use of the window in which the grant was made, while it is the
+/// current one; later they change nothing. A refund gives back at most what is used. settle()
+/// charges even beyond the limit. Each call is O(1), one store operation.
 ///
 /// The store's clock decides which window is current; the limiter sends the windows around the time
 /// of its own clock. If the two clocks differ by more than a window, the blocking calls and their
@@ -56,24 +60,9 @@ class FixedWindow : public KeyedLimiter<FixedWindow> {
   }
   [[nodiscard]] Decision peek(const KeyArg& key, Cost cost, std::error_code& error) const noexcept;
 
-  /// Refunds units of `taken` that were not used, if its window is still the current one. Returns
-  /// the number of units refunded: 0 if the window has ended, if nothing of it is used, or if
-  /// `taken` was refused. Refund a grant once: the store does not record whose units it counts.
-  /// Errc::invalid_cost if the cost is negative or above 2^52.
-  Word refund(const KeyArg& key, const Decision& taken, Cost cost) const;
-  Word refund(const KeyArg& key, const Decision& taken, Cost cost,
-              std::error_code& error) const noexcept;
-
-  /// Corrects an estimated cost: refunds the difference, or charges it even beyond the limit, in
-  /// the window in which `taken` was granted. Nothing if that has ended, or if `taken` was refused.
-  /// Settlement::given_back is at most what was used. Errc::invalid_cost if a cost is negative.
-  /// O(1), one store operation, as the calls below.
-  ///
-  ///     const Decision taken = tokens.try_acquire("alice", 100);
-  ///     tokens.settle("alice", taken, {.estimated = 100, .actual = tokens_used});
-  Settlement settle(const KeyArg& key, const Decision& taken, const SettledCost& cost) const;
-  Settlement settle(const KeyArg& key, const Decision& taken, const SettledCost& cost,
-                    std::error_code& error) const noexcept;
+  /// try_acquire() whose grant can be taken back.
+  Reservation reserve(const KeyArg& key, Cost cost) const;
+  Reservation reserve(const KeyArg& key, Cost cost, std::error_code& error) const noexcept;
 
   /// Refunds up to `amount` units of the current window, at most what is used.
   Decision reward(const KeyArg& key, Cost amount) const;
@@ -96,10 +85,8 @@ class FixedWindow : public KeyedLimiter<FixedWindow> {
   Decision block(const KeyArg& key, SpanArg span, std::error_code& error) const noexcept;
 
   /// Sets the use to zero, and ends a block.
-  void reset(const KeyArg& key) const { (void)decide_as("reset", reset_step(key)); }
-  void reset(const KeyArg& key, std::error_code& error) const noexcept {
-    (void)decide(store(), reset_step(key), error);
-  }
+  void reset(const KeyArg& key) const;
+  void reset(const KeyArg& key, std::error_code& error) const noexcept;
 
   /// The steps of these calls, for plans and for the forms of decide.hpp.
   [[nodiscard]] Step acquire_step(const Key& key, Cost cost = 1) const noexcept {
@@ -108,13 +95,15 @@ class FixedWindow : public KeyedLimiter<FixedWindow> {
   [[nodiscard]] Step peek_step(const Key& key, Cost cost = 1) const noexcept {
     return step(fixed_window_peek, key, cost);
   }
-  [[nodiscard]] Step refund_step(const Key& key, Cost cost, Time taken_at) const noexcept;
+  [[nodiscard]] Step refund_step(const Key& key, const Reservation& grant,
+                                 Cost amount) const noexcept;
   [[nodiscard]] Step reset_step(const Key& key) const noexcept {
     return {&fixed_window_reset, named(key), {limit_}};
   }
-  /// The step of settle(). It fails with Errc::outside_calendar if the window of `taken` has ended.
-  [[nodiscard]] Step settle_step(const Key& key, const Decision& taken,
-                                 const SettledCost& cost) const noexcept;
+  /// The step of settle() if it charges `units` more. It fails with Errc::outside_calendar if the
+  /// window of the grant has ended.
+  [[nodiscard]] Step charge_step(const Key& key, const Reservation& grant,
+                                 Cost units) const noexcept;
   [[nodiscard]] Step reward_step(const Key& key, Cost amount) const noexcept {
     const Word units = amount.value() < 0 ? -word_limit - 1 : -amount.value();
     return step(fixed_window_adjust, key, units);
@@ -126,6 +115,13 @@ class FixedWindow : public KeyedLimiter<FixedWindow> {
 
   [[nodiscard]] Step block_step(const Key& key, SpanArg span) const noexcept {
     return step(fixed_window_block, key, span.count());
+  }
+
+  /// What a plan's acquire_step() for `cost` has granted: of the decision on it.
+  [[nodiscard]] static Reservation reservation(const Decision& decision,
+                                               std::span<const Word> /*output*/,
+                                               Cost cost) noexcept {
+    return {decision, cost.value()};
   }
 
   /// Determines the difference of the store's clock and Store::clock() by a request next to `key`
@@ -146,10 +142,6 @@ class FixedWindow : public KeyedLimiter<FixedWindow> {
               Calendar calendar);
 
   [[nodiscard]] Step step(const Operation& operation, const Key& key, Cost cost) const noexcept;
-  /// The cost, or 0 if `taken` charged nothing: it was refused or decided without the store.
-  [[nodiscard]] static Cost charged(Cost cost, const Decision& taken) noexcept {
-    return detail::charged_nothing(taken) && cost.value() > 0 ? Cost(0) : cost;
-  }
   [[nodiscard]] Step clock_step(const Key& key) const noexcept;
   /// Learns the difference of the clocks from the decision on clock_step().
   void learn_clock(const Decision& answer) const noexcept;

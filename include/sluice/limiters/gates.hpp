@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "sluice/decide.hpp"
-#include "sluice/detail/acquire.hpp"
 #include "sluice/limiters/waitable.hpp"
 #include "sluice/rules/gate.hpp"
 #include "sluice/store_handle.hpp"
+#include "sluice/wait_options.hpp"
 
 namespace sluice {
 
@@ -141,10 +141,8 @@ class Gates : public Waitable {
   }
 
   /// Opens a scope at once, without a ramp.
-  void open(const Scope& scope) const { (void)decide_as("open", open_step(scope)); }
-  void open(const Scope& scope, std::error_code& error) const noexcept {
-    (void)decide(*store_, open_step(scope), error);
-  }
+  void open(const Scope& scope) const;
+  void open(const Scope& scope, std::error_code& error) const noexcept;
 
   /// The steps of these calls, for plans with other limits and for the forms of decide.hpp. They
   /// view the scope: one that is made inside the call does not compile.

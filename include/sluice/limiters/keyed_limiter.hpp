@@ -5,23 +5,26 @@
 #include <string>
 
 #include "sluice/decide.hpp"
-#include "sluice/detail/acquire.hpp"
 #include "sluice/limiters/waitable.hpp"
-#include "sluice/quota.hpp"
+#include "sluice/reservation.hpp"
 #include "sluice/store_handle.hpp"
+#include "sluice/wait_options.hpp"
 
 namespace sluice {
 
-/// Base of the limiters over keys: try_acquire(), peek() and acquire() in every form. `Limiter` has
-/// the steps `acquire_step(key, cost)`, which spends, and `peek_step(key, cost)`, which changes
-/// nothing; and `type_name` for exceptions. Immutable: one object serves any number of threads.
-/// Every call but acquire() is one store operation, by a rule that is O(1), or O(windows). Borrows
-/// or owns its store: see StoreHandle. A moved-from limiter has no name: keys without a name of
-/// their own then fail with Errc::invalid_key. See docs/failures.md.
+/// Base of the limiters over keys. What try_acquire() charges stays charged. What a limiter's
+/// reserve() or acquire() grants can be taken back: settle(), refund() and cancel() change such a
+/// Reservation. Each limiter says how much of a grant it can refund. A refused reservation, and one
+/// that a FallbackStore granted without its store, has nothing to refund or to charge.
+///
+/// Immutable: one object serves any number of threads. Every call but acquire() is one store
+/// operation, by a rule that is O(1), or O(windows). Borrows or owns its store: see StoreHandle. A
+/// moved-from limiter has no name: keys without a name of their own then fail with
+/// Errc::invalid_key. See docs/failures.md.
 template <class Limiter>
 class KeyedLimiter : public Waitable {
  public:
-  using Grant = Decision;  ///< what acquire() returns
+  using Grant = Reservation;  ///< what acquire() returns
 
   /// Spends `cost` of `key` if it is available; never waits. A refusal is a decision that is not
   /// allowed, and spends nothing. Throws std::system_error if the store could not decide, or if the
@@ -82,19 +85,33 @@ class KeyedLimiter : public Waitable {
   /// Errc::cancelled by WaitOptions::stop, Errc::too_many_waiters, Errc::invalid_argument for a
   /// priority out of range, Errc::would_deadlock on a thread or store that must not block, and as
   /// try_acquire().
-  template <class L = Limiter>
-  [[nodiscard]] typename L::Grant acquire(const KeyArg& key, Cost cost, const Deadline& deadline,
-                                          const WaitOptions& options = {}) const {
-    return detail::acquire_one<L>(self(), key, cost, deadline, options);
-  }
-  template <class L = Limiter>
-  [[nodiscard]] typename L::Grant acquire(const KeyArg& key, Cost cost, const Deadline& deadline,
-                                          const WaitOptions& options,
-                                          std::error_code& error) const noexcept {
-    return detail::acquire_one<L>(self(), key, cost, deadline, options, error);
-  }
+  [[nodiscard]] Reservation acquire(const KeyArg& key, Cost cost, const Deadline& deadline,
+                                    const WaitOptions& options = {}) const;
+  [[nodiscard]] Reservation acquire(const KeyArg& key, Cost cost, const Deadline& deadline,
+                                    const WaitOptions& options,
+                                    std::error_code& error) const noexcept;
   /// The number of callers in this process that wait for the key.
-  [[nodiscard]] std::size_t waiting(const KeyArg& key) const { return waiters_of(named(key)); }
+  [[nodiscard]] std::size_t waiting(const KeyArg& key) const;
+
+  /// Refunds all that is granted, as far as the limiter can, and returns the number of whole units
+  /// refunded; the reservation is then empty. On an error, here and below, it stays as it is.
+  Word cancel(const KeyArg& key, Reservation& grant) const;
+  Word cancel(const KeyArg& key, Reservation& grant, std::error_code& error) const noexcept;
+
+  /// Refunds `amount` units in the same way: they were not used. Errc::invalid_argument if that is
+  /// more than granted, Errc::invalid_cost, here and in settle(), if it is negative.
+  Word refund(const KeyArg& key, Reservation& grant, Cost amount) const;
+  Word refund(const KeyArg& key, Reservation& grant, Cost amount,
+              std::error_code& error) const noexcept;
+
+  /// Corrects an estimated cost: refunds the difference, or charges it, whatever is available.
+  ///
+  ///     Reservation grant = limiter.reserve("alice", 100);
+  ///     ...
+  ///     limiter.settle("alice", grant, tokens_used);
+  Settlement settle(const KeyArg& key, Reservation& grant, Cost actual) const;
+  Settlement settle(const KeyArg& key, Reservation& grant, Cost actual,
+                    std::error_code& error) const noexcept;
 
   [[nodiscard]] Store& store() const noexcept { return *store_; }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }

@@ -7,7 +7,6 @@
 #include <string>
 
 #include "sluice/limiters/keyed_limiter.hpp"
-#include "sluice/reservation.hpp"
 #include "sluice/rules/shared_token_bucket_reserve.hpp"
 
 namespace sluice {
@@ -26,13 +25,13 @@ namespace sluice {
 /// the store has it (see the output words of shared_token_bucket_acquire). Immutable: one object
 /// serves any number of threads. Borrows or owns its store: see StoreHandle.
 ///
-/// Grants that can be refunded are Reservations, as with a TokenBucket. Reservations, debts and
-/// blocks keep their time when the quota changes: the new quota begins after them, and nothing that
-/// was granted under another quota is refunded. Every call has a form that throws std::system_error
-/// and one that fills an error_code; it is one store operation, O(1).
+/// Grants that can be taken back are Reservations, and are refunded and settled as those of a
+/// TokenBucket, but nothing is refunded that was granted under another quota. Reservations, debts
+/// and blocks keep their time when the quota changes: the new quota begins after them. Every call
+/// has a form that throws std::system_error and one that fills an error_code; it is one store
+/// operation, O(1).
 class SharedTokenBucket : public KeyedLimiter<SharedTokenBucket> {
  public:
-  using Grant = Reservation;                                     ///< what acquire() returns
   static constexpr const char* type_name = "SharedTokenBucket";  ///< in messages of exceptions
 
   static constexpr Span default_keep_alive = std::chrono::hours{24 * 30};
@@ -91,7 +90,7 @@ class SharedTokenBucket : public KeyedLimiter<SharedTokenBucket> {
   /// Reserves units at the first instant at which they are available, if that is at most `max_wait`
   /// ahead, in order of arrival at the store. Does not wait itself. Errc::invalid_argument if
   /// `max_wait` is negative or more than longest().
-  Reservation reserve(const KeyArg& key, Cost cost, SpanArg max_wait) const;
+  Reservation reserve(const KeyArg& key, Cost cost, SpanArg max_wait = Span{0}) const;
   Reservation reserve(const KeyArg& key, Cost cost, SpanArg max_wait,
                       std::error_code& error) const noexcept;
   /// Spends units now that will be available within `max_debt`; as TokenBucket::borrow().
@@ -100,29 +99,11 @@ class SharedTokenBucket : public KeyedLimiter<SharedTokenBucket> {
                      std::error_code& error) const noexcept {
     return reserve(key, cost, max_debt, error);
   }
-  /// Refunds a reservation as far as the bound of the limit permits: all that has not drained yet
-  /// if nothing was charged since; part of it or nothing otherwise; nothing if the quota was
-  /// configured since. Returns the number of whole units refunded; the reservation is then empty.
-  Word cancel(const KeyArg& key, Reservation& reservation) const;
-  Word cancel(const KeyArg& key, Reservation& reservation, std::error_code& error) const noexcept;
-  /// Refunds `amount` units in the same way. Errc::invalid_argument if that is more than granted,
-  /// Errc::invalid_cost, here and in settle(), if it is negative.
-  Word refund(const KeyArg& key, Reservation& reservation, Cost amount) const;
-  Word refund(const KeyArg& key, Reservation& reservation, Cost amount,
-              std::error_code& error) const noexcept;
-  /// Corrects an estimated cost: refunds the difference, or charges it by the current quota,
-  /// whatever is available, up to a debt of longest(); units beyond that are not charged.
-  Settlement settle(const KeyArg& key, Reservation& reservation, Cost true_cost) const;
-  Settlement settle(const KeyArg& key, Reservation& reservation, Cost true_cost,
-                    std::error_code& error) const noexcept;
-
   /// Fills the bucket, whatever was spent; the quota stays. REQUIRES: earlier reservations are not
   /// refunded afterwards. (configure() with Inheritance::reset fills it only as far as the bound
   /// permits.)
   void reset(const KeyArg& key) const;
-  void reset(const KeyArg& key, std::error_code& error) const noexcept {
-    static_cast<void>(decide(store(), reset_step(key), error));
-  }
+  void reset(const KeyArg& key, std::error_code& error) const noexcept;
   /// Grants no token until `span` from now, whatever the quota becomes; then one is available, and
   /// more as the quota says. Errc::invalid_argument if `span` is negative or more than longest().
   Decision block(const KeyArg& key, SpanArg span) const;
@@ -149,19 +130,23 @@ class SharedTokenBucket : public KeyedLimiter<SharedTokenBucket> {
              static_cast<Word>(inheritance), if_absent ? 1 : 0}};
   }
 
-  /// The steps of the calls above. reservation() makes a Reservation of the result of
-  /// reserve_step().
+  /// The steps of the calls above.
   [[nodiscard]] Step reserve_step(const Key& key, Cost cost, SpanArg max_wait) const noexcept {
     return {&shared_token_bucket_reserve,
             named(key),
             {0, cost.value(), keep_alive_.count(), max_wait.count()}};
   }
-  [[nodiscard]] Step refund_step(const Key& key, const Reservation& reservation,
+  [[nodiscard]] Step refund_step(const Key& key, const Reservation& grant,
                                  Cost amount) const noexcept {
     return {&shared_token_bucket_refund,
             named(key),
-            {0, reservation.granted, keep_alive_.count(), amount.value(), reservation.level,
-             reservation.stamp, reservation.version, reservation.spent}};
+            {0, grant.granted, keep_alive_.count(), amount.value(), grant.state[0], grant.state[1],
+             grant.state[2], grant.state[3]}};
+  }
+  /// The step of settle() if it charges `units` more.
+  [[nodiscard]] Step charge_step(const Key& key, const Reservation& /*grant*/,
+                                 Cost units) const noexcept {
+    return penalize_step(key, units);
   }
   [[nodiscard]] Step reset_step(const Key& key) const noexcept {
     return adjust_step(key, SharedTokenBucketReserve::Change::reset, 0);
@@ -175,9 +160,10 @@ class SharedTokenBucket : public KeyedLimiter<SharedTokenBucket> {
   [[nodiscard]] Step penalize_step(const Key& key, Cost amount) const noexcept {
     return adjust_step(key, SharedTokenBucketReserve::Change::charge, amount.value());
   }
-  /// Makes a Reservation of the decision on a reserve_step() and the output words of that step.
+  /// What a plan's reserve_step() has granted: of the decision on that step and its output words.
   [[nodiscard]] static Reservation reservation(const Decision& decision,
-                                               std::span<const Word> output) noexcept;
+                                               std::span<const Word> output,
+                                               Cost cost = 0) noexcept;
 
   [[nodiscard]] Span keep_alive() const noexcept { return keep_alive_; }
   /// The longest reservation, debt or block: a minute.

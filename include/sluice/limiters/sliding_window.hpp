@@ -7,34 +7,9 @@
 
 #include "sluice/limiters/keyed_limiter.hpp"
 #include "sluice/limiters/window_limit.hpp"
-#include "sluice/reservation.hpp"
 #include "sluice/rules/sliding_window.hpp"
 
 namespace sluice {
-
-/// A decision with what remains in each window after it. Decision::part is the window with the
-/// longest wait if the request is refused, or with the least remaining if it is admitted; `count`
-/// if a block makes it wait longest.
-struct WindowsDecision : Decision {
-  std::array<Word, SlidingWindowRule::max_windows> left{};
-  std::size_t count = 0;
-
-  /// The remaining units, in the order of the limiter's windows.
-  [[nodiscard]] std::span<const Word> windows() const noexcept { return {left.data(), count}; }
-};
-
-/// A grant, possibly for a later time, with the decision.
-struct [[nodiscard]] WindowReservation : WindowsDecision {
-  WindowReservation() = default;
-  WindowReservation(const WindowsDecision& decision, Word charged) noexcept
-      : WindowsDecision(decision), granted(charged) {}
-
-  Word granted = 0;  ///< units that were charged; zero when refused
-  /// The wait from Decision::at until the reserved time.
-  [[nodiscard]] Span wait() const noexcept { return retry_after; }
-  /// The reserved time, by the store's clock. (Decision::at is the time of the decision.)
-  [[nodiscard]] Time at() const noexcept { return Decision::at + retry_after; }
-};
 
 /// Limits each key exactly by one to eight sliding windows at once. Immutable: one object serves
 /// any number of threads.
@@ -44,12 +19,23 @@ struct [[nodiscard]] WindowReservation : WindowsDecision {
 ///
 /// A key without a name gets the limiter's name. Limiters of the same name and spans on the same
 /// store share their logs, in any order of the windows and with any limits: what was spent stays
-/// spent. Other spans are another count. KeyedLimiter has the other forms of try_acquire() and
-/// peek(); those here report all windows. Borrows or owns its store: see StoreHandle. REQUIRES: the
-/// limiter outlives every step that it has made.
+/// spent. Other spans are another count. KeyedLimiter has try_acquire() and peek() in every form;
+/// Decision::part is the window with the longest wait if the request is refused, or with the least
+/// remaining if it is admitted; `windows().size()` if a block makes it wait longest.
+///
+/// A refund gives back units that are still the newest of the key's log. Where later ones were
+/// scheduled behind them that is 0, because only the end of a log can be removed without moving the
+/// rest. From the reservation's time on, the log is as if they had never been requested. Until then
+/// nothing more is admitted than without them; units that a full log had dropped for them may count
+/// for longer, up to that time. settle() charges at the first instant at which all windows admit
+/// it, as reserve() does: no window exceeds its limit, and later requests wait behind it;
+/// Errc::cost_exceeds_capacity, and nothing is charged, if the difference exceeds the smallest
+/// limit.
+///
+/// Borrows or owns its store: see StoreHandle. REQUIRES: the limiter outlives every step that it
+/// has made.
 class SlidingWindow : public KeyedLimiter<SlidingWindow> {
  public:
-  using Grant = WindowReservation;                           ///< what acquire() returns
   static constexpr const char* type_name = "SlidingWindow";  ///< in messages of exceptions
 
   /// Throws std::invalid_argument if `name` is empty or longer than 1 MiB, if there are no windows
@@ -62,61 +48,23 @@ class SlidingWindow : public KeyedLimiter<SlidingWindow> {
                 std::initializer_list<WindowLimit> windows)
       : SlidingWindow(store, name, std::vector<WindowLimit>(windows)) {}
 
-  /// As in KeyedLimiter, with all windows.
-  [[nodiscard]] WindowsDecision try_acquire(const KeyArg& key, Cost cost = 1) const;
-  [[nodiscard]] WindowsDecision try_acquire(const KeyArg& key,
-                                            std::error_code& error) const noexcept {
-    return try_acquire(key, 1, error);
-  }
-  [[nodiscard]] WindowsDecision try_acquire(const KeyArg& key, Cost cost,
-                                            std::error_code& error) const noexcept;
-  [[nodiscard]] WindowsDecision try_acquire(const KeyArg& key, Cost cost,
-                                            const RequestId& id) const;
-  [[nodiscard]] WindowsDecision try_acquire(const KeyArg& key, Cost cost, const RequestId& id,
-                                            std::error_code& error) const noexcept;
-  [[nodiscard]] WindowsDecision peek(const KeyArg& key, Cost cost = 1) const;
-  [[nodiscard]] WindowsDecision peek(const KeyArg& key, std::error_code& error) const noexcept {
-    return peek(key, 1, error);
-  }
-  [[nodiscard]] WindowsDecision peek(const KeyArg& key, Cost cost,
-                                     std::error_code& error) const noexcept;
-
   /// Reserves `cost` at the first instant at which all windows admit it, if that is at most
   /// `max_wait` ahead: the decision is then allowed, and retry_after is the wait. Reservations are
   /// in order of arrival; no later request is scheduled ahead of them, and until their time nothing
   /// remains. Throws std::system_error; Errc::invalid_argument if max_wait is below zero or above
   /// 366 days.
-  WindowReservation reserve(const KeyArg& key, Cost cost, SpanArg max_wait) const;
-  WindowReservation reserve(const KeyArg& key, Cost cost, SpanArg max_wait,
-                            std::error_code& error) const noexcept;
+  Reservation reserve(const KeyArg& key, Cost cost, SpanArg max_wait = Span{0}) const;
+  Reservation reserve(const KeyArg& key, Cost cost, SpanArg max_wait,
+                      std::error_code& error) const noexcept;
 
-  /// Refunds a reservation, once. Returns the number of units refunded: those of it that are still
-  /// the newest of the key's log. Where later ones were scheduled behind them that is 0, because
-  /// only the end of a log can be removed without moving the rest. From the reservation's time on,
-  /// the log is as if it had never been requested. Until then nothing more is admitted than without
-  /// it; units that a full log had dropped for it may count for longer, up to that time.
-  Word cancel(const KeyArg& key, const WindowReservation& reservation) const;
-  Word cancel(const KeyArg& key, const WindowReservation& reservation,
-              std::error_code& error) const noexcept;
-
-  /// Refunds up to `unused` units of an allowed decision, as far as they are still the newest of
-  /// the key's log. Returns the number of units refunded. Errc::invalid_cost if `unused` is
-  /// negative or above 2^52.
-  Word refund(const KeyArg& key, const Decision& grant, Cost unused) const;
-  Word refund(const KeyArg& key, const Decision& grant, Cost unused,
-              std::error_code& error) const noexcept;
-
-  /// Corrects an estimated cost: refunds the difference as refund() does, or charges it at the
-  /// first instant at which all windows admit it, as reserve() does: no window exceeds its limit,
-  /// and later requests wait behind it. Nothing for a refusal. Errc::cost_exceeds_capacity, and
-  /// nothing is charged, if the difference exceeds the smallest limit; Errc::invalid_cost if a cost
-  /// is negative. One store operation.
-  ///
-  ///     const auto taken = limit.try_acquire("shop-7", 100);
-  ///     limit.settle("shop-7", taken, {.estimated = 100, .actual = tokens_used});
-  Settlement settle(const KeyArg& key, const Decision& taken, const SettledCost& cost) const;
-  Settlement settle(const KeyArg& key, const Decision& taken, const SettledCost& cost,
-                    std::error_code& error) const noexcept;
+  /// What remains now in each window, in the order of windows(); Decision::remaining is the least
+  /// of them. Changes nothing.
+  [[nodiscard]] std::vector<Word> remaining(const KeyArg& key) const;
+  [[nodiscard]] std::vector<Word> remaining(const KeyArg& key, std::error_code& error) const;
+  /// The same after a plan's acquire_step() or peek_step(), of the output words of that step.
+  [[nodiscard]] static std::span<const Word> remaining_of(std::span<const Word> output) noexcept {
+    return output.empty() ? output : output.subspan(1);
+  }
 
   /// Schedules no new grant before `span` from now, whatever the windows; existing reservations
   /// keep their time. Afterwards decisions follow the log. A later end of an earlier block stays in
@@ -124,29 +72,33 @@ class SlidingWindow : public KeyedLimiter<SlidingWindow> {
   /// `span`: 0, which changes nothing, to max_block; else Errc::invalid_argument.
   ///
   ///     if (response.status == 429) limit.block("shop-7", feedback.wait());
-  WindowsDecision block(const KeyArg& key, SpanArg span) const;
-  WindowsDecision block(const KeyArg& key, SpanArg span, std::error_code& error) const noexcept;
+  Decision block(const KeyArg& key, SpanArg span) const;
+  Decision block(const KeyArg& key, SpanArg span, std::error_code& error) const noexcept;
   static constexpr Span max_block{SlidingWindowRule::max_block};  ///< 366 days
   /// Removes the newest `amount` units from the log of the key, whoever spent them, reservations
   /// first; all, if there are fewer. REQUIRES: their grants are not refunded afterwards.
   /// Errc::invalid_cost if `amount` is negative or above 2^52.
-  WindowsDecision reward(const KeyArg& key, Cost amount) const;
-  WindowsDecision reward(const KeyArg& key, Cost amount, std::error_code& error) const noexcept;
+  Decision reward(const KeyArg& key, Cost amount) const;
+  Decision reward(const KeyArg& key, Cost amount, std::error_code& error) const noexcept;
 
   /// Clears the log of the key, and ends a block.
   void reset(const KeyArg& key) const;
   void reset(const KeyArg& key, std::error_code& error) const noexcept;
 
-  /// The step of try_acquire(), for a plan of several steps; with max_wait, of reserve().
-  [[nodiscard]] Step acquire_step(const Key& key, Cost cost = 1,
-                                  SpanArg max_wait = Span{0}) const noexcept;
+  /// The step of try_acquire(), for a plan of several steps.
+  [[nodiscard]] Step acquire_step(const Key& key, Cost cost = 1) const noexcept {
+    return reserve_step(key, cost, Span{0});
+  }
+  /// The step of reserve().
+  [[nodiscard]] Step reserve_step(const Key& key, Cost cost, SpanArg max_wait) const noexcept;
   /// The step of peek(): in a plan, a condition that charges nothing.
   [[nodiscard]] Step peek_step(const Key& key, Cost cost = 1) const noexcept;
   /// The step of refund(). Its first output word is the number of units refunded.
-  [[nodiscard]] Step refund_step(const Key& key, const Decision& grant, Cost units) const noexcept;
-  /// The step of settle().
-  [[nodiscard]] Step settle_step(const Key& key, const Decision& taken,
-                                 const SettledCost& cost) const noexcept;
+  [[nodiscard]] Step refund_step(const Key& key, const Reservation& grant,
+                                 Cost amount) const noexcept;
+  /// The step of settle() if it charges `units` more.
+  [[nodiscard]] Step charge_step(const Key& key, const Reservation& grant,
+                                 Cost units) const noexcept;
   /// The step of block().
   [[nodiscard]] Step block_step(const Key& key, SpanArg span) const noexcept {
     return step(sliding_window_block, key, {least_, span.count(), longest_});
@@ -159,11 +111,12 @@ class SlidingWindow : public KeyedLimiter<SlidingWindow> {
   /// The step of reset().
   [[nodiscard]] Step reset_step(const Key& key) const noexcept;
 
-  /// What a plan's acquire_step() for `cost` has granted: of the decision on it and its output
-  /// words.
-  [[nodiscard]] static WindowReservation reservation(const Decision& decision,
-                                                     std::span<const Word> output,
-                                                     Cost cost) noexcept;
+  /// What a plan's acquire_step() or reserve_step() for `cost` has granted: of the decision on it.
+  [[nodiscard]] static Reservation reservation(const Decision& decision,
+                                               std::span<const Word> /*output*/,
+                                               Cost cost) noexcept {
+    return {decision, cost.value()};
+  }
 
   [[nodiscard]] std::span<const WindowLimit> windows() const noexcept { return windows_; }
 
@@ -184,13 +137,6 @@ class SlidingWindow : public KeyedLimiter<SlidingWindow> {
   struct Verbs;
 
  private:
-  friend class SharedSlidingWindow;
-  /// Uses keys of this unit, whatever the spans.
-  SlidingWindow(const StoreHandle& store, detail::TextArg name, std::string unit,
-                std::vector<WindowLimit>&& windows);
-
-  [[nodiscard]] static WindowsDecision with_windows(const Decision& decision,
-                                                    std::span<const Word> output) noexcept;
   [[nodiscard]] Step step(const Operation& operation, const Key& key,
                           const Arguments& args) const noexcept {
     return {&operation, named(key), args, nullptr, table_};

@@ -6,7 +6,6 @@
 
 #include "sluice/limiters/keyed_limiter.hpp"
 #include "sluice/limiters/window_limit.hpp"
-#include "sluice/reservation.hpp"
 #include "sluice/rules/sliding_window_counter.hpp"
 
 namespace sluice {
@@ -19,9 +18,14 @@ namespace sluice {
 ///
 /// A key without a name gets the limiter's name. Limiters of the same name and span on the same
 /// store share their counts, and their limits may differ; another span is another count.
-/// KeyedLimiter has the other forms of try_acquire() and peek(). refund() and settle() take the
-/// decision of the grant, whose time determines the window that its units are counted in. There are
-/// no reservations: the counts have no future windows. Borrows or owns its store: see StoreHandle.
+/// KeyedLimiter has try_acquire() and peek() in every form. There are no reservations for a later
+/// time: the counts have no future windows.
+///
+/// refund() and settle() change the count of the window in which the grant was made, while that is
+/// the current one or the one before; later they change nothing. A refund gives back at most what
+/// is counted there, and no interval then holds more than worst_case() units that were not
+/// refunded. settle() charges even beyond the limit. Each call is O(1), one store operation.
+/// Borrows or owns its store: see StoreHandle.
 class SlidingWindowCounter : public KeyedLimiter<SlidingWindowCounter> {
  public:
   static constexpr const char* type_name = "SlidingWindowCounter";  ///< in messages of exceptions
@@ -32,34 +36,14 @@ class SlidingWindowCounter : public KeyedLimiter<SlidingWindowCounter> {
   /// 2^40, or the span not 1 us to 2^42 us (50 days).
   SlidingWindowCounter(const StoreHandle& store, detail::TextArg name, WindowLimit window);
 
-  /// Refunds `amount` units of `taken`. Returns the number of units refunded: up to what is counted
-  /// in its window while that is the current one or the one before; 0 later, or for a refusal.
-  /// Refund a grant once: the store does not record whose units it counts. No interval then holds
-  /// more than worst_case() units that were not refunded. Errc::invalid_cost, here and below, if an
-  /// amount or a cost is negative, or a reward or a penalty above 2^52. O(1), one store operation
-  /// each.
-  Word refund(const KeyArg& key, const Decision& taken, Cost amount) const;
-  Word refund(const KeyArg& key, const Decision& taken, Cost amount,
-              std::error_code& error) const noexcept;
-
-  /// Corrects an estimated cost: refunds the difference, or charges it even beyond the limit, in
-  /// the window in which `taken` was granted. Nothing if that window is no longer counted, or if
-  /// `taken` was refused.
-  ///
-  ///     const Decision taken = limit.try_acquire("alice", 100);
-  ///     limit.settle("alice", taken, {.estimated = 100, .actual = tokens_used});
-  Settlement settle(const KeyArg& key, const Decision& taken, const SettledCost& cost) const;
-  Settlement settle(const KeyArg& key, const Decision& taken, const SettledCost& cost,
-                    std::error_code& error) const noexcept;
+  /// try_acquire() whose grant can be taken back.
+  Reservation reserve(const KeyArg& key, Cost cost) const;
+  Reservation reserve(const KeyArg& key, Cost cost, std::error_code& error) const noexcept;
 
   /// Subtracts `amount` units from the count of the current window, and the rest from the one
-  /// before.
-  Decision reward(const KeyArg& key, Cost amount) const {
-    return decide_as("reward", reward_step(key, amount));
-  }
-  Decision reward(const KeyArg& key, Cost amount, std::error_code& error) const noexcept {
-    return decide(store(), reward_step(key, amount), error);
-  }
+  /// before. Errc::invalid_cost, here and below, if `amount` is negative or above 2^52.
+  Decision reward(const KeyArg& key, Cost amount) const;
+  Decision reward(const KeyArg& key, Cost amount, std::error_code& error) const noexcept;
   /// Adds `amount` units to the current window, even beyond the limit. They are weighted like
   /// others, so that a penalty above the limit refuses requests for at most two spans.
   Decision penalize(const KeyArg& key, Cost amount) const {
@@ -85,10 +69,8 @@ class SlidingWindowCounter : public KeyedLimiter<SlidingWindowCounter> {
 
   /// Sets the counts of the key to zero, and ends a block. REQUIRES: earlier grants are not
   /// refunded afterwards.
-  void reset(const KeyArg& key) const { decide_as("reset", reset_step(key)); }
-  void reset(const KeyArg& key, std::error_code& error) const noexcept {
-    static_cast<void>(decide(store(), reset_step(key), error));
-  }
+  void reset(const KeyArg& key) const;
+  void reset(const KeyArg& key, std::error_code& error) const noexcept;
 
   /// The step of try_acquire(), for a plan of several steps.
   [[nodiscard]] Step acquire_step(const Key& key, Cost cost = 1) const noexcept {
@@ -104,13 +86,16 @@ class SlidingWindowCounter : public KeyedLimiter<SlidingWindowCounter> {
   }
 
   /// The steps of the other calls.
-  [[nodiscard]] Step refund_step(const Key& key, const Decision& taken,
+  [[nodiscard]] Step refund_step(const Key& key, const Reservation& grant,
                                  Cost amount) const noexcept {
-    return adjust(key, SlidingWindowCounterRule::Change::refund, charged(taken, amount), taken.at);
+    return adjust(key, SlidingWindowCounterRule::Change::refund, amount, grant.at);
   }
-  /// The step of settle(). Its output word is the number of units refunded or charged.
-  [[nodiscard]] Step settle_step(const Key& key, const Decision& taken,
-                                 const SettledCost& cost) const noexcept;
+  /// The step of settle() if it charges `units` more. Its output word, as that of refund_step(), is
+  /// the number of units that it has changed.
+  [[nodiscard]] Step charge_step(const Key& key, const Reservation& grant,
+                                 Cost units) const noexcept {
+    return adjust(key, SlidingWindowCounterRule::Change::charge, units, grant.at);
+  }
   [[nodiscard]] Step reward_step(const Key& key, Cost amount) const noexcept {
     return adjust(key, SlidingWindowCounterRule::Change::reward, amount);
   }
@@ -124,6 +109,13 @@ class SlidingWindowCounter : public KeyedLimiter<SlidingWindowCounter> {
             {window_.limit, window_.span.count(), span.count()}};
   }
 
+  /// What a plan's acquire_step() for `cost` has granted: of the decision on it.
+  [[nodiscard]] static Reservation reservation(const Decision& decision,
+                                               std::span<const Word> /*output*/,
+                                               Cost cost) noexcept {
+    return {decision, cost.value()};
+  }
+
   [[nodiscard]] const WindowLimit& window() const noexcept { return window_; }
   /// The most units that any interval of the window's span can hold; see
   /// SlidingWindowCounterRule::worst_case().
@@ -135,10 +127,6 @@ class SlidingWindowCounter : public KeyedLimiter<SlidingWindowCounter> {
   struct Verbs;
 
  private:
-  /// The amount, or 0 if `taken` charged nothing: it was refused or decided without the store.
-  [[nodiscard]] static Cost charged(const Decision& taken, Cost amount) noexcept {
-    return detail::charged_nothing(taken) && amount.value() > 0 ? Cost(0) : amount;
-  }
   [[nodiscard]] Step adjust(const Key& key, SlidingWindowCounterRule::Change change, Cost amount,
                             Time taken = Time{}) const noexcept {
     return {&sliding_window_counter_adjust,

@@ -6,36 +6,33 @@
 #include <string>
 
 #include "sluice/decide.hpp"
-#include "sluice/detail/acquire.hpp"
 #include "sluice/limiters/waitable.hpp"
+#include "sluice/quota.hpp"
 #include "sluice/rules/slot_lock.hpp"
 #include "sluice/store_handle.hpp"
+#include "sluice/wait_options.hpp"
 
 namespace sluice {
 
-/// A reserved slot, or a refusal. Times are those of Store::clock() in this process, so that they
-/// can be compared with its readings even if the server's clock differs.
-struct [[nodiscard]] SlotPermit {
-  /// If granted, `retry_after` is the wait for the slot. If refused, `retry_after` is exact:
-  /// without other requests, the slot is granted then.
-  Decision decision;
+/// A reserved slot, or a refusal. If granted, `retry_after` is the wait for the slot. If refused,
+/// it is exact: without other requests, the slot is granted then. The two times below are those of
+/// Store::clock() in this process, so that they can be compared with its readings even if the
+/// server's clock differs.
+struct [[nodiscard]] SlotPermit : Decision {
   /// The earliest time to begin the call; never before the slot begins, however long the answer
   /// took.
   Time not_before{};
   /// The latest time to begin the call; later, the interval to the next call is not guaranteed.
   Time not_after{};
 
-  [[nodiscard]] explicit operator bool() const noexcept { return decision.allowed; }
   /// The wait before the call. Zero if refused.
-  [[nodiscard]] Span wait() const noexcept {
-    return decision.allowed ? decision.retry_after : Span{0};
-  }
+  [[nodiscard]] Span wait() const noexcept { return allowed ? retry_after : Span{0}; }
   /// When the slot begins, by the clock of the store (the server's).
-  [[nodiscard]] Time at() const noexcept { return decision.at + wait(); }
+  [[nodiscard]] Time ready_at() const noexcept { return at + wait(); }
   /// True if the call may begin at this reading of Store::clock(). Check it after waking up: a
   /// stall between the grant and the call then costs the slot, not the interval.
   [[nodiscard]] bool valid_at(Time now) const noexcept {
-    return decision.allowed && not_before <= now && now <= not_after;
+    return allowed && not_before <= now && now <= not_after;
   }
 };
 
@@ -138,10 +135,8 @@ class SlotLock : public Waitable {
   }
 
   /// Forgets all reserved slots, and ends a block; the holders of the slots are not notified.
-  void reset(const KeyArg& key) const { (void)decide_as("reset", reset_step(key)); }
-  void reset(const KeyArg& key, std::error_code& error) const noexcept {
-    (void)decide(*store_, reset_step(key), error);
-  }
+  void reset(const KeyArg& key) const;
+  void reset(const KeyArg& key, std::error_code& error) const noexcept;
 
   /// The steps of these calls, for plans and for the forms of decide.hpp. In a plan that is
   /// allowed, acquire_step() is a reservation: its wait is in Outcome::steps.
@@ -153,8 +148,8 @@ class SlotLock : public Waitable {
   }
   [[nodiscard]] Step cancel_step(const Key& key, const SlotPermit& permit) const noexcept {
     // A permit that was refused or granted without the store has no slot: no slot begins at 0.
-    const bool none = !permit || is_degraded(permit.decision.source);
-    return step(slot_lock_cancel, key, none ? 0 : to_word(permit.at()));
+    const bool none = !permit || is_degraded(permit.source);
+    return step(slot_lock_cancel, key, none ? 0 : to_word(permit.ready_at()));
   }
   [[nodiscard]] Step block_step(const Key& key, SpanArg span) const noexcept {
     return step(slot_lock_block, key, span.count());

@@ -7,7 +7,6 @@
 
 #include "sluice/limiters/bound_token_bucket.hpp"
 #include "sluice/limiters/keyed_limiter.hpp"
-#include "sluice/reservation.hpp"
 #include "sluice/rules/token_bucket_reserve.hpp"
 
 namespace sluice {
@@ -49,20 +48,24 @@ struct BucketOptions {
 ///
 /// A key without a name gets the limiter's name. Limiters of one name and rate on one store share
 /// their buckets, and the largest of their bursts is the bound; another rate is another bucket.
-/// KeyedLimiter has try_acquire() and peek() in every form. Grants that can be refunded are
+/// KeyedLimiter has try_acquire() and peek() in every form. Grants that can be taken back are
 /// Reservations:
 ///
 ///     if (Reservation r = bucket.reserve("alice", 10, 2s)) {
-///       sleep_until(r.at());                      // or bucket.cancel("alice", r)
+///       sleep_until(r.ready_at());                    // or bucket.cancel("alice", r)
 ///       bucket.settle("alice", r, tokens_used);   // the true cost
 ///     }
+///
+/// A refund gives back what has not drained yet if nothing was charged since, as if it had never
+/// been requested, and otherwise part of it or nothing, as the bound of the limit permits. A block
+/// ends together with a reservation that was made beyond it. settle() charges up to a debt of
+/// longest(); units beyond that are not charged. See docs/token_bucket.md.
 ///
 /// Every call has a form that throws std::system_error and one that fills an error_code; the steps
 /// at the end are for plans and the asynchronous forms. Every call is one store operation, O(1).
 /// Borrows or owns its store: see StoreHandle.
 class TokenBucket : public KeyedLimiter<TokenBucket> {
  public:
-  using Grant = Reservation;                               ///< what acquire() returns
   static constexpr const char* type_name = "TokenBucket";  ///< in messages of exceptions
 
   /// Throws std::invalid_argument if `name` is empty or longer than 1 MiB, or if an option is out
@@ -74,7 +77,7 @@ class TokenBucket : public KeyedLimiter<TokenBucket> {
   /// Reserves units at the first instant at which they are available, if that is at most `max_wait`
   /// ahead, in order of arrival at the store. Does not wait itself. Errc::invalid_argument if
   /// `max_wait` is negative or more than longest().
-  Reservation reserve(const KeyArg& key, Cost cost, SpanArg max_wait) const;
+  Reservation reserve(const KeyArg& key, Cost cost, SpanArg max_wait = Span{0}) const;
   Reservation reserve(const KeyArg& key, Cost cost, SpanArg max_wait,
                       std::error_code& error) const noexcept;
 
@@ -94,31 +97,10 @@ class TokenBucket : public KeyedLimiter<TokenBucket> {
   Reservation try_acquire_up_to(const KeyArg& key, Cost most, Cost least,
                                 std::error_code& error) const noexcept;
 
-  /// Refunds a reservation as far as the bound of the limit permits: all that has not drained yet
-  /// if nothing was charged since, as if it had never been requested; part of it or nothing
-  /// otherwise. Returns the number of whole units refunded; the reservation is then empty. A block
-  /// ends together with a reservation that was made beyond it. See docs/token_bucket.md.
-  Word cancel(const KeyArg& key, Reservation& reservation) const;
-  Word cancel(const KeyArg& key, Reservation& reservation, std::error_code& error) const noexcept;
-
-  /// Refunds `amount` units in the same way. Errc::invalid_argument if that is more than granted,
-  /// Errc::invalid_cost, here and in settle(), if it is negative.
-  Word refund(const KeyArg& key, Reservation& reservation, Cost amount) const;
-  Word refund(const KeyArg& key, Reservation& reservation, Cost amount,
-              std::error_code& error) const noexcept;
-
-  /// Corrects an estimated cost: refunds the difference, or charges it, whatever is available, up
-  /// to a debt of longest(); units beyond that are not charged.
-  Settlement settle(const KeyArg& key, Reservation& reservation, Cost true_cost) const;
-  Settlement settle(const KeyArg& key, Reservation& reservation, Cost true_cost,
-                    std::error_code& error) const noexcept;
-
   /// Fills the bucket, whatever was spent. REQUIRES: earlier reservations are not refunded
   /// afterwards.
-  void reset(const KeyArg& key) const { (void)decide_as("reset", reset_step(key)); }
-  void reset(const KeyArg& key, std::error_code& error) const noexcept {
-    (void)decide(store(), reset_step(key), error);
-  }
+  void reset(const KeyArg& key) const;
+  void reset(const KeyArg& key, std::error_code& error) const noexcept;
   /// Grants no token until `span` from now; then one is available, and more as the quota says.
   /// Errc::invalid_argument if `span` is negative or more than longest().
   Decision block(const KeyArg& key, SpanArg span) const {
@@ -129,12 +111,8 @@ class TokenBucket : public KeyedLimiter<TokenBucket> {
   }
   /// Adds `amount` units, up to a full bucket. Errc::invalid_cost, here and below, if it is
   /// negative or above 2^52.
-  Decision reward(const KeyArg& key, Cost amount) const {
-    return decide_as("reward", reward_step(key, amount));
-  }
-  Decision reward(const KeyArg& key, Cost amount, std::error_code& error) const noexcept {
-    return decide(store(), reward_step(key, amount), error);
-  }
+  Decision reward(const KeyArg& key, Cost amount) const;
+  Decision reward(const KeyArg& key, Cost amount, std::error_code& error) const noexcept;
   /// Removes `amount` units, whatever is available, up to a debt of longest().
   Decision penalize(const KeyArg& key, Cost amount) const {
     return decide_as("penalize", penalize_step(key, amount));
@@ -153,15 +131,20 @@ class TokenBucket : public KeyedLimiter<TokenBucket> {
     return plain_ ? simple(token_bucket_peek, key, cost)
                   : shaped(token_bucket_peek_reserve, key, 0, cost.value());
   }
-  /// The steps of the calls above. The results of the first two make a Reservation.
+  /// The steps of the calls above. Of the first two, reservation() makes a Reservation.
   [[nodiscard]] Step reserve_step(const Key& key, Cost cost, SpanArg max_wait) const noexcept {
     return shaped(token_bucket_reserve, key, max_wait.count(), cost.value());
   }
   [[nodiscard]] Step up_to_step(const Key& key, Cost most, Cost least) const noexcept {
     return shaped(token_bucket_reserve_some, key, least.value(), most.value());
   }
-  [[nodiscard]] Step refund_step(const Key& key, const Reservation& reservation,
+  [[nodiscard]] Step refund_step(const Key& key, const Reservation& grant,
                                  Cost amount) const noexcept;
+  /// The step of settle() if it charges `units` more.
+  [[nodiscard]] Step charge_step(const Key& key, const Reservation& /*grant*/,
+                                 Cost units) const noexcept {
+    return penalize_step(key, units);
+  }
   [[nodiscard]] Step reset_step(const Key& key) const noexcept {
     return set(key, TokenBucketReserve::Change::reset, 0);
   }
@@ -173,6 +156,15 @@ class TokenBucket : public KeyedLimiter<TokenBucket> {
   }
   [[nodiscard]] Step penalize_step(const Key& key, Cost amount) const noexcept {
     return set(key, TokenBucketReserve::Change::charge, amount.value());
+  }
+
+  /// What a plan's reserve_step() or up_to_step() has granted: of the decision on that step and its
+  /// output words.
+  [[nodiscard]] static Reservation reservation(const Decision& decision,
+                                               std::span<const Word> output,
+                                               Cost /*cost*/ = 0) noexcept {
+    if (output.empty()) return {decision, 0};
+    return {decision, output[0], output.subspan(1)};
   }
 
   /// This limiter for one key that is asked often: it skips the look-up where the store supports

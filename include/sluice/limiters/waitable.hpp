@@ -1,9 +1,11 @@
 // What limiters that can be waited for have in common.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "sluice/detail/copy_on_move_ptr.hpp"
 #include "sluice/wait_options.hpp"
@@ -15,7 +17,22 @@ class Store;
 
 namespace detail {
 
+class ClaimedLimit;
 class WaitQueues;
+class WakeUp;
+
+/// What those who give something back to a limiter read first, without a lock; see WakeUp.
+struct WhoWaits {
+  /// Wakes the first who waits for the key in this process. A pointer, which the first waiter sets:
+  /// who never waits links nothing of waiting.
+  using Wake = void (*)(WhoWaits& queues, const Key& key) noexcept;
+  std::atomic<Wake> wake{nullptr};  ///< null: nobody waits
+  /// WaitQueueOptions::across_processes
+  std::atomic<bool> across_processes{WaitQueueOptions{}.across_processes};
+};
+
+/// The claims of one call: one or more, all on one store.
+using ClaimedLimits = std::vector<std::unique_ptr<ClaimedLimit>>;
 
 /// Names the queue of a key among those of one limiter, whose keys have one unit.
 [[nodiscard]] std::string queue_key(const Key& key);
@@ -23,7 +40,8 @@ class WaitQueues;
 }  // namespace detail
 
 /// The queues of the callers that wait for a limiter in this process. Copies of a limiter share
-/// them. Thread-safe.
+/// them. A call of the limiter that gives something back wakes the first who waits for it, there
+/// and in other processes: see docs/waiting.md. Thread-safe.
 class Waitable {
  public:
   /// How callers wait from now on. Throws std::invalid_argument if an option is out of range.
@@ -48,7 +66,10 @@ class Waitable {
   [[nodiscard]] std::size_t waiters_of(const Key& key) const;
 
  private:
+  friend class detail::WakeUp;
+
   detail::CopyOnMovePtr<detail::WaitQueues> queues_;
+  detail::WhoWaits* who_waits_;  // of queues_
 };
 
 }  // namespace sluice

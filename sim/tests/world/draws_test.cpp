@@ -75,10 +75,10 @@ net::awaitable<void> be_refused(Drawing& in) {
 }
 
 net::awaitable<void> share_a_rate(Drawing& in) {
-  SharedSlidingWindow(in.world.store(), "rate", "k")
-      .configure(RateType::per_client, 1, 1s, SpentPermits::forgotten);
-  const SharedSlidingWindow rate(in.store, "rate", "k");
-  co_await async_acquire(rate, 1, Deadline::never());
+  SharedSlidingWindow(in.world.store(), "k")
+      .configure("rate", RateType::per_client, 1, 1s, SpentPermits::forgotten);
+  const SharedSlidingWindow rate(in.store, "k");
+  co_await async_acquire(rate, "rate", 1, Deadline::never());
 }
 
 net::awaitable<void> shed(Drawing& in) {

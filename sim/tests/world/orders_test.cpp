@@ -105,7 +105,7 @@ struct Limiters {
       start(ask_for_ever(counter, clock, counted, "k", 1));
       start(ask_for_ever(leases, clock, counted, "k", 1));
       start(ask_for_ever(gates, clock, counted, std::span<const Scope>(scopes)));
-      start(ask_for_ever(rate, clock, counted, 1));
+      start(ask_for_ever(rate, clock, counted, "rate", 1));
       start(guard_for_ever(guarded_bucket, clock, counted));
       start(guard_for_ever(guarded_leases, clock, counted));
       start(back_off_for_ever(called_gates, called, clock, counted));
@@ -123,7 +123,7 @@ struct Limiters {
   ConcurrencyLimiter leases{store, "leases", 1, {.ttl = 1s, .renewer = &renewer}};
   Gates gates{store, "gates", {"host"}, {.ramp = 1h, .spacing = 3s}};
   std::vector<Scope> scopes{gates.scope("host", "k")};
-  SharedSlidingWindow rate{store, "rate", "k"};
+  SharedSlidingWindow rate{store, "k"};
   TokenBucket guarded_bucket{store, "guarded", Quota::per(1, 3s).burst(1)};
   ConcurrencyLimiter guarded_leases{store, "calls", 1, {.ttl = 3s}};
   Gates called_gates{store, "called", {"host"}};
@@ -211,8 +211,8 @@ struct Rig {
         front(make_front(between, *link, *world)),
         limiters(std::make_unique<Limiters>(front->store(), across)) {
     SharedTokenBucket(world->store(), "shared").configure("k", Quota::per(1, 3s).burst(1));
-    SharedSlidingWindow(world->store(), "rate", "k")
-        .configure(RateType::overall, 1, 3s, SpentPermits::forgotten);
+    SharedSlidingWindow(world->store(), "k")
+        .configure("rate", RateType::overall, 1, 3s, SpentPermits::forgotten);
     Gates gates(world->store(), "gates", {"host"}, {.ramp = 1h, .spacing = 3s});
     gates.close(gates.scope("host", "k"), 1us);
     limiters->spawn(*world, alive);
@@ -368,8 +368,8 @@ TEST_CASE(
   World world;
   auto link = world.connect(slow);
   auto limiters = std::make_unique<Limiters>(*link, across);
-  SharedSlidingWindow(world.store(), "rate", "k")
-      .configure(RateType::overall, 1, 3s, SpentPermits::forgotten);
+  SharedSlidingWindow(world.store(), "k")
+      .configure("rate", RateType::overall, 1, 3s, SpentPermits::forgotten);
   int alive = 0;
   int failed = 0;
   bool gone = false;
@@ -382,7 +382,7 @@ TEST_CASE(
   wait(limiters->bucket, Key("k"), 1);
   wait(limiters->windows, Key("k"), 1);
   wait(limiters->slots, Key("k"));
-  wait(limiters->rate, 1);
+  wait(limiters->rate, Key("rate"), 1);
   wait(limiters->minutes, Key("k"), 1);
   wait(limiters->counter, Key("k"), 1);
   world.run_for(10s);

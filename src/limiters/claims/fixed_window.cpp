@@ -13,16 +13,13 @@ struct FixedWindow::Verbs::Claimed final : detail::ClaimOf<FixedWindow, Claimed>
     return limiter().queues();
   }
   Step step() const noexcept override { return limiter().acquire_step(own_key(), cost()); }
-  Grant grant_of(const Outcome& outcome, Time) const noexcept { return outcome.decision; }
-  void refund_grant(const Grant& grant, Completion done) noexcept {
-    store().execute(limiter().refund_step(own_key(), FixedWindow::charged(cost(), grant), grant.at),
-                    std::move(done));
-  }
 };
 
 std::unique_ptr<detail::ClaimedLimit> FixedWindow::Verbs::claim(const FixedWindow& window,
                                                                 const Key& key, Cost cost) {
   return std::make_unique<Claimed>(window, key, cost);
 }
+
+template class KeyedLimiter<FixedWindow>;
 
 }  // namespace sluice

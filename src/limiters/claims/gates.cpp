@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "sluice/calls/grants.hpp"
+#include "src/waiting/acquire.hpp"
 
 namespace sluice {
 
@@ -23,7 +24,10 @@ struct Gates::Verbs::Claimed final : detail::ClaimedLimit {
     return gates_.queues();
   }
   Step step() const noexcept override { return gates_.pass_step(scope_); }
-  bool asks_by_itself() const noexcept override { return !is_plan_; }  // ask() fails
+  std::optional<Step> preparation(std::error_code& error) noexcept override {
+    if (!is_plan_) error = Errc::invalid_plan;
+    return {};
+  }
 
   void answered(const Outcome& own, Time) override { decision_ = own.decision; }
   const Decision& decision() const noexcept override { return decision_; }

@@ -14,17 +14,13 @@ struct SharedTokenBucket::Verbs::Claimed final : detail::ClaimOf<SharedTokenBuck
     return limiter().queues();
   }
   Step step() const noexcept override { return limiter().reserve_step(own_key(), cost(), Span{0}); }
-  Grant grant_of(const Outcome& outcome, Time) const noexcept {
-    return reservation(outcome.decision, outcome.output);
-  }
-  void refund_grant(const Grant& grant, Completion done) noexcept {
-    store().execute(limiter().refund_step(own_key(), grant, grant.granted), std::move(done));
-  }
 };
 
 std::unique_ptr<detail::ClaimedLimit> SharedTokenBucket::Verbs::claim(
     const SharedTokenBucket& bucket, const Key& key, Cost cost) {
   return std::make_unique<Claimed>(bucket, key, cost);
 }
+
+template class KeyedLimiter<SharedTokenBucket>;
 
 }  // namespace sluice

@@ -25,17 +25,13 @@ struct SlidingWindow::Verbs::Claimed final : detail::ClaimOf<SlidingWindow, Clai
     }
     return longest;
   }
-  Grant grant_of(const Outcome& outcome, Time) const noexcept {
-    return reservation(outcome.decision, outcome.output, cost());
-  }
-  void refund_grant(const Grant& grant, Completion done) noexcept {
-    store().execute(limiter().refund_step(own_key(), grant, grant.granted), std::move(done));
-  }
 };
 
 std::unique_ptr<detail::ClaimedLimit> SlidingWindow::Verbs::claim(const SlidingWindow& windows,
                                                                   const Key& key, Cost cost) {
   return std::make_unique<Claimed>(windows, key, cost);
 }
+
+template class KeyedLimiter<SlidingWindow>;
 
 }  // namespace sluice

@@ -14,15 +14,13 @@ struct SlidingWindowCounter::Verbs::Claimed final : detail::ClaimOf<SlidingWindo
     return limiter().queues();
   }
   Step step() const noexcept override { return limiter().acquire_step(own_key(), cost()); }
-  Grant grant_of(const Outcome& outcome, Time) const noexcept { return outcome.decision; }
-  void refund_grant(const Grant& grant, Completion done) noexcept {
-    store().execute(limiter().refund_step(own_key(), grant, cost()), std::move(done));
-  }
 };
 
 std::unique_ptr<detail::ClaimedLimit> SlidingWindowCounter::Verbs::claim(
     const SlidingWindowCounter& counter, const Key& key, Cost cost) {
   return std::make_unique<Claimed>(counter, key, cost);
 }
+
+template class KeyedLimiter<SlidingWindowCounter>;
 
 }  // namespace sluice

@@ -23,7 +23,7 @@ struct SlotLock::Verbs::Claimed final : detail::ClaimOf<SlotLock, Claimed> {
     return limiter().permit(outcome.decision, asked);
   }
   void refund_grant(const Grant& grant, Completion done) noexcept {
-    store().execute(limiter().cancel_step(own_key(), grant), std::move(done));
+    execute_refund(limiter().cancel_step(own_key(), grant), std::move(done));
   }
 };
 

@@ -33,17 +33,13 @@ struct TokenBucket::Verbs::Claimed final : detail::ClaimOf<TokenBucket, Claimed>
     const Word interval = limiter().shape_[3];
     return Span{tokens / quota.refill() / interval * interval};
   }
-  Grant grant_of(const Outcome& outcome, Time) const noexcept {
-    return {outcome.decision, outcome.output};
-  }
-  void refund_grant(const Grant& grant, Completion done) noexcept {
-    store().execute(limiter().refund_step(own_key(), grant, grant.granted), std::move(done));
-  }
 };
 
 std::unique_ptr<detail::ClaimedLimit> TokenBucket::Verbs::claim(const TokenBucket& bucket,
                                                                 const Key& key, Cost cost) {
   return std::make_unique<Claimed>(bucket, key, cost);
 }
+
+template class KeyedLimiter<TokenBucket>;
 
 }  // namespace sluice

@@ -92,7 +92,7 @@ TEST_CASE("a slot whose key lost its time to live is free when its time is over,
   for (int i = 0; i < 5; ++i) {
     REQUIRE(zoo.admin({"PERSIST", key}).integer == 1);
     zoo.advance(400ms);
-    CHECK(lock.try_acquire("a").decision.retry_after == 600ms);
+    CHECK(lock.try_acquire("a").retry_after == 600ms);
     zoo.advance(600ms);
     const SlotPermit permit = lock.try_acquire("a");
     CHECK(permit);
@@ -142,25 +142,25 @@ TEST_CASE("a key that the server evicted costs what it held once, and nothing la
   CHECK(bucket.try_acquire("b", 5).allowed);
   CHECK(bucket.try_acquire("b").retry_after == 100ms);
 
-  const SharedSlidingWindow limiter(zoo.store(), "partner", "rate");
-  limiter.configure(RateType::overall, 3, 1min, SpentPermits::forgotten);
-  CHECK(limiter.try_acquire(3).allowed);
+  const SharedSlidingWindow limiter(zoo.store(), "rate");
+  limiter.configure("partner", RateType::overall, 3, 1min, SpentPermits::forgotten);
+  CHECK(limiter.try_acquire("partner", 3).allowed);
   for (const std::string& key : zoo.keys()) {
     if (key.starts_with("{partner}:rate%3alog")) zoo.admin({"DEL", key});
   }
   for (int window = 0; window < 3; ++window) {
-    CHECK(limiter.available_permits() == 3);  // not 6, now or ever after
-    CHECK(limiter.try_acquire(3).allowed);
-    CHECK(limiter.try_acquire().retry_after == 1min);
+    CHECK(limiter.peek("partner").remaining == 3);  // not 6, now or ever after
+    CHECK(limiter.try_acquire("partner", 3).allowed);
+    CHECK(limiter.try_acquire("partner").retry_after == 1min);
     zoo.advance(1min);
   }
   CHECK(zoo.admin({"DEL", "{partner}:rate"}).integer == 1);
   std::error_code error;
-  static_cast<void>(limiter.try_acquire(1, error));
+  static_cast<void>(limiter.try_acquire("partner", 1, error));
   CHECK(error == Errc::not_configured);
-  CHECK(limiter.try_configure(RateType::overall, 3, 1min).changed);
-  CHECK(limiter.try_acquire(3).allowed);
-  CHECK_FALSE(limiter.try_acquire().allowed);
+  CHECK(limiter.try_configure("partner", RateType::overall, 3, 1min).changed);
+  CHECK(limiter.try_acquire("partner", 3).allowed);
+  CHECK_FALSE(limiter.try_acquire("partner").allowed);
 }
 
 TEST_CASE("each key of a limiter is one state, and what is lost with it is one burst",
@@ -174,7 +174,7 @@ TEST_CASE("each key of a limiter is one state, and what is lost with it is one b
     for (int i = 0; i < 8; ++i) call(error);  // grants and refusals
     REQUIRE_FALSE(error);
     // A shared sliding window has its configuration and its log, in one slot.
-    CHECK(zoo.keys().size() == (key == "{api}:rate" ? 2 : 1));
+    CHECK(zoo.keys().size() == (key == "{a}:rate" ? 2 : 1));
     for (const std::string& kept : zoo.keys()) CHECK(kept.starts_with(key));
     zoo.admin({"FLUSHALL"});
   }

@@ -21,12 +21,18 @@ struct ConcurrencyLimiter::Verbs {
                          const LeaseId& id) {
     return jobs.leases_.asking(key, {jobs.limit_, 0}, weight, id);
   }
-  static detail::ReleaseByIdVerb release(const ConcurrencyLimiter& jobs, const Key& key,
-                                         const LeaseId& id) {
-    return {jobs.store(), jobs.release_step(key, id), jobs.queues()};
+  static detail::ReleaseStepVerb release(const ConcurrencyLimiter& jobs, const Key& key,
+                                         const LeaseId& id) noexcept {
+    return {detail::WakeUp(jobs), [&] {
+              return detail::StepVerb<detail::AsReleased>(jobs.store(), jobs.release_step(key, id),
+                                                          {});
+            }};
   }
-  static Step reset(const ConcurrencyLimiter& jobs, const Key& key) {
+  static Step reset_step(const ConcurrencyLimiter& jobs, const Key& key) noexcept {
     return jobs.leases_.reset_step(key, jobs.limit_);
+  }
+  static auto reset(const ConcurrencyLimiter& jobs, const Key& key) noexcept {
+    return detail::give_back(detail::WakeUp(jobs), jobs.store(), reset_step(jobs, key));
   }
 };
 

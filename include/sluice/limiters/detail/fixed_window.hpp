@@ -1,7 +1,7 @@
 // How the calls of a FixedWindow are made.
 #pragma once
 
-#include "sluice/detail/verb.hpp"
+#include "sluice/detail/reservation_verb.hpp"
 #include "sluice/limiters/fixed_window.hpp"
 
 namespace sluice {
@@ -41,19 +41,18 @@ class FixedWindow::Asking {
 };
 
 /// Verbs of the calls that are more than a step; see sluice/detail/verb.hpp.
-struct FixedWindow::Verbs {
+struct FixedWindow::Verbs : detail::ReservationVerbs<FixedWindow> {
+  using Reward = detail::GivesBack<Asking, detail::WhenUnits>;
+
   struct Claimed;
   static std::unique_ptr<detail::ClaimedLimit> claim(const FixedWindow& window, const Key& key,
                                                      Cost cost);
 
-  struct AsUnits {
-    Word operator()(const Outcome& outcome, std::error_code& /*error*/) const noexcept {
-      return outcome.decision.allowed ? detail::word_of(outcome, 0) : 0;
+  struct AsReservation {
+    Reservation operator()(const Decision& decision, std::error_code& /*error*/) const noexcept {
+      return reservation(decision, {}, cost);
     }
-  };
-  struct AsSettlement {
-    Settlement operator()(const Outcome& outcome, std::error_code& error) const noexcept;
-    Word more;  // than estimated
+    Cost cost;
   };
   struct Learn {
     detail::Done operator()(const Outcome& outcome, std::error_code& error) const noexcept {
@@ -69,8 +68,9 @@ struct FixedWindow::Verbs {
   static Asking peek(const FixedWindow& window, const Key& key, Cost cost) {
     return {window, window.peek_step(key, cost)};
   }
-  static Asking reward(const FixedWindow& window, const Key& key, Cost amount) {
-    return {window, window.reward_step(key, amount)};
+  static Reward reward(const FixedWindow& window, const Key& key, Cost amount) {
+    return {detail::WakeUp(window),
+            [&] { return Asking(window, window.reward_step(key, amount)); }};
   }
   static Asking penalize(const FixedWindow& window, const Key& key, Cost amount) {
     return {window, window.penalize_step(key, amount)};
@@ -78,19 +78,23 @@ struct FixedWindow::Verbs {
   static Asking block(const FixedWindow& window, const Key& key, Span span) {
     return {window, window.block_step(key, span)};
   }
-  static detail::StepVerb<AsUnits> refund(const FixedWindow& window, const Key& key,
-                                          const Decision& taken, Cost cost) {
-    return {window.store(), window.refund_step(key, charged(cost, taken), taken.at), {}};
-  }
-  static detail::StepVerb<AsSettlement> settle(const FixedWindow& window, const Key& key,
-                                               const Decision& taken, const SettledCost& cost) {
-    if (detail::nothing_to_settle(taken, cost)) return {window.store(), {}, {0}};
-    return {window.store(),
-            window.settle_step(key, taken, cost),
-            {cost.actual.value() - cost.estimated.value()}};
+  static detail::MappedVerb<Asking, AsReservation> reserve(const FixedWindow& window,
+                                                           const Key& key, Cost cost) {
+    return {try_acquire(window, key, cost), {cost}};
   }
   static detail::StepVerb<Learn> synchronize(const FixedWindow& window, const Key& key) {
     return {window.store(), window.clock_step(key), {&window}};
+  }
+
+  static Word refunded(const Outcome& outcome, Word /*units*/, Reservation& /*after*/,
+                       std::error_code& /*error*/) noexcept {
+    return outcome.decision.allowed ? detail::word_of(outcome, 0) : 0;
+  }
+  /// Once the window of the grant has ended, there is nothing to charge.
+  static Word charged(const Outcome& outcome, Word units, Reservation& after,
+                      std::error_code& error) noexcept {
+    if (error == Errc::outside_calendar) error.clear();
+    return refunded(outcome, units, after, error);
   }
 };
 

@@ -1,7 +1,7 @@
 // How the calls of Gates are made.
 #pragma once
 
-#include "sluice/detail/verb.hpp"
+#include "sluice/detail/gives_back.hpp"
 #include "sluice/limiters/gates.hpp"
 
 namespace sluice {
@@ -50,6 +50,9 @@ struct Gates::Verbs {
   }
   static Ask peek(const Gates& gates, std::span<const Scope> scopes) {
     return {gates, scopes, &Gates::peek_step};
+  }
+  static auto open(const Gates& gates, const Scope& scope) noexcept {
+    return detail::give_back(detail::WakeUp(gates), gates.store(), gates.open_step(scope));
   }
 };
 

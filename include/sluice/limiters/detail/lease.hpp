@@ -5,13 +5,12 @@
 #include <optional>
 #include <system_error>
 
+#include "sluice/detail/gives_back.hpp"
 #include "sluice/detail/held_lease.hpp"
 #include "sluice/detail/verb.hpp"
 #include "sluice/limiters/lease.hpp"
 
 namespace sluice::detail {
-
-class Release;
 
 /// Lease::renew(). The lease may be moved or destroyed meanwhile.
 class RenewVerb {
@@ -37,15 +36,15 @@ class RenewVerb {
   std::error_code error_{};
 };
 
-/// Lease::release(). The lease may be moved or destroyed meanwhile.
+/// Lease::release(), but for the wake-up. The lease may be moved or destroyed meanwhile.
 class ReleaseVerb {
  public:
   using Result = bool;
 
-  explicit ReleaseVerb(Lease& lease) : held_(lease.held_) {}
+  explicit ReleaseVerb(Lease& lease) noexcept : held_(lease.held_) {}
 
   [[nodiscard]] Store& store() const noexcept { return held_->store(); }
-  [[nodiscard]] std::optional<Plan> next();
+  [[nodiscard]] std::optional<Plan> next() noexcept;
   void hear(const Outcome& outcome) noexcept;
   [[nodiscard]] bool take(std::error_code& error) const noexcept {
     error = error_;
@@ -55,41 +54,30 @@ class ReleaseVerb {
  private:
   std::shared_ptr<HeldLease> held_;  // null: refused
   std::optional<HeldLease::Releasing> releasing_{};
-  std::shared_ptr<const Release> release_{};
-  bool over_ = false;
+  std::optional<Step> step_{};  // once it has asked
   bool released_ = false;
   std::error_code error_{};
 };
 
-/// The release of a lease by its id. False: none is live.
-class ReleaseByIdVerb {
- public:
-  using Result = bool;
-
-  ReleaseByIdVerb(Store& store, const Step& step, std::shared_ptr<WaitQueues> queues);
-
-  [[nodiscard]] Store& store() const noexcept { return *store_; }
-  [[nodiscard]] std::optional<Plan> next() noexcept;
-  void hear(const Outcome& outcome) noexcept;
-  [[nodiscard]] bool take(std::error_code& error) const noexcept {
-    error = error_;
-    return released_;
+/// Whether a lease was live until it was released.
+struct AsReleased {
+  bool operator()(const Outcome& outcome, std::error_code& /*error*/) const noexcept {
+    return word_of(outcome, 0) == 1;
   }
-
- private:
-  Store* store_;
-  std::shared_ptr<const Release> release_;
-  bool asked_ = false;
-  bool released_ = false;
-  std::error_code error_{};
 };
+/// The release of a lease whose state is not kept.
+using ReleaseStepVerb = GivesBack<StepVerb<AsReleased>, WhenUnits>;
 
 }  // namespace sluice::detail
 
 /// Verbs of the calls that ask the store; see sluice/detail/verb.hpp.
 struct sluice::Lease::Verbs {
   static detail::RenewVerb renew(Lease& lease) noexcept { return detail::RenewVerb(lease); }
-  static detail::ReleaseVerb release(Lease& lease) { return detail::ReleaseVerb(lease); }
+  static detail::GivesBack<detail::ReleaseVerb, detail::WhenUnits> release(Lease& lease) {
+    const auto& held = lease.held_;
+    return {held ? detail::WakeUp(held->terms().queues.get()) : detail::WakeUp(),
+            [&] { return detail::ReleaseVerb(lease); }};
+  }
   static const std::shared_ptr<detail::HeldLease>& held(const Lease& lease) noexcept {
     return lease.held_;
   }

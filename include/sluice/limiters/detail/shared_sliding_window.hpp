@@ -1,231 +1,261 @@
-// How the calls of a SharedSlidingWindow are made, and how acquire() waits.
+// How the calls of a SharedSlidingWindow are made.
 #pragma once
 
-#include "sluice/detail/verb.hpp"
+#include "sluice/detail/reservation_verb.hpp"
 #include "sluice/limiters/shared_sliding_window.hpp"
 
 namespace sluice {
 
-/// A request, which is decided by the cached configuration or, if that has changed, by the one in
-/// the store.
-struct SharedSlidingWindow::Question {
-  enum class Verb : std::uint8_t { acquire, peek, block, reward };
-
-  Cost permits;
-  Verb verb = Verb::acquire;
-  Span span{0};  // the longest wait, or the length of a block
-  std::optional<RequestId> id{};
-  /// The least rate under which the request can succeed.
-  [[nodiscard]] Word needed() const noexcept { return verb == Verb::reward ? 0 : permits.value(); }
-};
-
-/// A decision and the configuration that it was made by; on an error, the configuration whose log
-/// was at fault, or null.
-struct SharedSlidingWindow::Answered {
-  Decision decision;
-  std::shared_ptr<const Known> used;
-};
-
-/// A request: by the cached configuration, and again by the stored one if that has changed.
+/// A request by the rate of its key: the remembered one and, if that has changed, the one in the
+/// store. It owns what its plans view.
 class SharedSlidingWindow::Asking {
  public:
-  using Result = Answered;
+  /// `asked`: the step of the log, without what depends on the rate; see Rates::steps().
+  Asking(std::shared_ptr<const Rates> rates, const Step& asked,
+         const std::optional<RequestId>& id) noexcept;
 
-  Asking(const SharedSlidingWindow& limiter, const Question& question);
-
-  [[nodiscard]] Store& store() const noexcept { return *store_; }
-  [[nodiscard]] std::optional<Plan> next();
+  [[nodiscard]] std::optional<Plan> next() noexcept;
   void hear(const Outcome& outcome) noexcept;
-  /// On an error, the configuration whose log was at fault, or null.
-  [[nodiscard]] Answered take(std::error_code& error) noexcept {
-    error = error_;
-    return std::move(answered_);
-  }
+  /// That of the step of the log, when next() has nothing to ask: its output words are the first
+  /// one of the step and the generation of the log.
+  [[nodiscard]] Outcome outcome() const noexcept { return {error_, decision_, {}, words_}; }
+  /// For exceptions: the step that has failed.
+  [[nodiscard]] Step failed_step() const noexcept;
 
  private:
-  void hear_setting(const Outcome& outcome) noexcept;
+  enum class Due : std::uint8_t { rate, request, nothing };
+
+  void hear_rate(const Outcome& outcome) noexcept;
   void hear_answer(const Outcome& outcome) noexcept;
+  /// Nothing is left that the request is about.
+  void find_nothing() noexcept;
 
-  const SharedSlidingWindow* limiter_;
-  Store* store_;
-  detail::Life::View life_;  // the limiter's
-  Question question_;
-  std::shared_ptr<const Known> setting_;
-  bool remembered_;  // setting_ was cached
-  enum class Due : std::uint8_t { setting, request, nothing } due_;
+  std::shared_ptr<const Rates> rates_;
+  std::shared_ptr<const Rate> rate_;
+  Step asked_;
+  std::optional<RequestId> id_;
   std::optional<std::array<Step, 2>> steps_{};
+  Due due_ = Due::nothing;
+  bool remembered_ = false;  // rate_ was
   int attempts_ = 0;
+  bool of_log_ = false;  // the log was at fault
   std::error_code error_{};
-  Answered answered_{};
+  Decision decision_{};
+  std::array<Word, 2> words_{};
 };
 
-/// A refund or a further charge of a reservation, which is read when the verb is made, and updated
-/// by commit().
-class SharedSlidingWindow::Changing {
- public:
-  /// A call that is over at once.
-  Changing(const SharedSlidingWindow& limiter, RateReservation& reservation,
-           std::error_code error = {});
-  /// Refunds `units`.
-  static Changing refund(const SharedSlidingWindow& limiter, RateReservation& reservation,
-                         Cost units);
-  /// Refunds or charges the difference to the true cost.
-  static Changing settle(const SharedSlidingWindow& limiter, RateReservation& reservation,
-                         Cost true_cost);
-
-  [[nodiscard]] Store& store() const noexcept { return *store_; }
-  [[nodiscard]] std::optional<Plan> next();
-  void hear(const Outcome& outcome) noexcept;
-  void commit() noexcept;
-
- protected:
-  [[nodiscard]] Settlement settlement(std::error_code& error) const noexcept {
-    error = error_;
-    return settlement_;
-  }
-
- private:
-  Store* store_;
-  RateReservation* reservation_;
-  std::shared_ptr<const void> setting_;  // owns what refund_ views
-  std::optional<Step> refund_{};
-  std::optional<Asking> charge_{};
-  bool asked_ = false;
-  Word more_ = 0;
-  std::error_code error_{};
-  Settlement settlement_{};
-};
-
-/// Verbs of the calls; see sluice/detail/verb.hpp. The limiter must live until they are over.
+/// Verbs of the calls; see sluice/detail/verb.hpp. The limiter need not live until they are over.
 struct SharedSlidingWindow::Verbs {
-  class Claimed;
+  struct Claimed;
   static std::unique_ptr<detail::ClaimedLimit> claim(const SharedSlidingWindow& limiter,
-                                                     Cost permits);
+                                                     const Key& key, Cost cost);
 
-  struct AsAnswer {
-    Decision operator()(const Answered& answered, std::error_code& /*error*/) const noexcept {
-      return answered.decision;
+  /// A verb of one step of the log, which is asked by the rate of the key.
+  template <class Verb>
+  class ByRate {
+   public:
+    using Result = typename Verb::Result;
+    ByRate(const SharedSlidingWindow& limiter, Verb verb)
+        : rates_(limiter.rates_), verb_(std::move(verb)) {}
+    /// Plan::idempotent()
+    [[nodiscard]] ByRate idempotent(const RequestId& id) && {
+      id_ = id;
+      return std::move(*this);
     }
-  };
-  struct AsRemaining {
-    Word operator()(const Answered& answered, std::error_code& /*error*/) const noexcept {
-      return answered.decision.remaining;
+
+    [[nodiscard]] Store& store() const noexcept { return verb_.store(); }
+    [[nodiscard]] std::optional<Plan> next() {
+      if (!asking_) {
+        const std::optional<Plan> plan = verb_.next();
+        if (!plan) return std::nullopt;
+        asking_.emplace(std::move(rates_), plan->steps().front(), id_);
+      }
+      auto plan = asking_->next();
+      if (!plan) verb_.hear(asking_->outcome());
+      return plan;
     }
+    void hear(const Outcome& outcome) noexcept { asking_->hear(outcome); }
+    [[nodiscard]] Result take(std::error_code& error) { return verb_.take(error); }
+    void commit() noexcept { detail::commit(verb_); }
+    [[nodiscard]] bool gives_back() const noexcept {
+      if constexpr (requires { verb_.gives_back(); }) return verb_.gives_back();
+      return true;
+    }
+    /// After an error of the store.
+    [[nodiscard]] std::optional<Step> failed_step() const noexcept {
+      return asking_ ? std::optional(asking_->failed_step()) : std::nullopt;
+    }
+
+   private:
+    std::shared_ptr<const Rates> rates_;
+    Verb verb_;
+    std::optional<RequestId> id_{};
+    std::optional<Asking> asking_{};
   };
+
   struct AsReservation {
-    RateReservation operator()(Answered answered, std::error_code& /*error*/) const noexcept {
-      return reservation(std::move(answered), permits);
+    Reservation operator()(const Outcome& outcome, std::error_code& /*error*/) const noexcept {
+      if (outcome.error) return {};
+      return {outcome.decision, cost.value(), outcome.output.subspan(1)};
     }
-    Cost permits;
+    Cost cost;
   };
   struct AsChange {
     Change operator()(const Outcome& outcome, std::error_code& /*error*/) const noexcept {
       return {detail::word_of(outcome, 1) != 0, detail::word_of(outcome, 0)};
     }
   };
-  struct AsSetting {
+  /// Remembers a rate that was read.
+  struct AsRead {
     std::optional<RateSetting> operator()(const Outcome& outcome,
+                                          std::error_code& error) const noexcept;
+    std::shared_ptr<const Rates> rates;
+    Key key;
+  };
+  struct AsConfig {
+    std::optional<RateSetting> operator()(const std::optional<RateSetting>& read,
                                           std::error_code& error) const noexcept {
-      const auto setting = limiter->found(outcome, error);
       if (error == Errc::not_configured) error.clear();
-      return setting;
+      return read;
     }
-    const SharedSlidingWindow* limiter;
   };
   struct AsRefreshed {
-    detail::Done operator()(const Outcome& outcome, std::error_code& error) const noexcept {
-      static_cast<void>(limiter->found(outcome, error));
+    detail::Done operator()(const std::optional<RateSetting>& /*read*/,
+                            std::error_code& /*error*/) const noexcept {
       return {};
     }
-    const SharedSlidingWindow* limiter;
   };
-  class Refund : public Changing {
-   public:
-    using Result = Word;
-    explicit Refund(Changing changing) : Changing(std::move(changing)) {}
-    [[nodiscard]] Word take(std::error_code& error) const noexcept {
-      return settlement(error).given_back;
+  /// The log of a key, as detail::ReservationChange takes it.
+  struct Log {
+    using Verbs = SharedSlidingWindow::Verbs;
+    [[nodiscard]] Store& store() const noexcept { return limiter.store(); }
+    [[nodiscard]] Step refund_step(const Key& key, const Reservation& grant,
+                                   Cost amount) const noexcept;
+    [[nodiscard]] Step charge_step(const Key& key, const Reservation& grant,
+                                   Cost units) const noexcept;
+    /// For exceptions: a charge that was not asked, by the remembered rate.
+    [[nodiscard]] Step unasked(const Key& key) const noexcept;
+    const SharedSlidingWindow& limiter;
+  };
+  /// The first output word of the log's step is how much; reading the rate gives nothing back.
+  struct WhenUnits {
+    bool operator()(const Outcome& outcome) const noexcept {
+      return outcome.steps.size() > 1 && detail::word_of(outcome, 0) > 0;
     }
   };
-  class Settle : public Changing {
-   public:
-    using Result = Settlement;
-    explicit Settle(Changing changing) : Changing(std::move(changing)) {}
-    [[nodiscard]] Settlement take(std::error_code& error) const noexcept {
-      return settlement(error);
-    }
-  };
-  using Decide = detail::MappedVerb<Asking, AsAnswer>;
-  using Configure = detail::StepVerb<AsChange>;
+  using Configure = detail::GivesBack<detail::StepVerb<AsChange>, detail::WhenChanged>;
+  using Decide = ByRate<detail::StepVerb<detail::AsDecision>>;
+  using Read = detail::StepVerb<AsRead>;
+  using Refund = detail::GivesBack<ByRate<detail::RefundVerb>, WhenUnits>;
+  using Settle = detail::GivesBack<ByRate<detail::SettleVerb>, WhenUnits>;
 
-  static Configure try_configure(const SharedSlidingWindow& limiter, RateType type, Word rate,
-                                 Span interval);
-  static Configure configure(const SharedSlidingWindow& limiter, RateType type, Word rate,
-                             Span interval, SpentPermits spent);
-  static detail::StepVerb<AsSetting> config(const SharedSlidingWindow& limiter) {
-    return {*limiter.store_, limiter.read_step(), {&limiter}};
+  static Configure try_configure(const SharedSlidingWindow& limiter, const Key& key, RateType type,
+                                 Word rate, Span interval);
+  static Configure configure(const SharedSlidingWindow& limiter, const Key& key, RateType type,
+                             Word rate, Span interval, SpentPermits spent);
+  static Read read(const SharedSlidingWindow& limiter, const Key& key);
+  static detail::MappedVerb<Read, AsConfig> config(const SharedSlidingWindow& limiter,
+                                                   const Key& key) {
+    return {read(limiter, key), {}};
   }
-  static detail::StepVerb<AsRefreshed> refresh(const SharedSlidingWindow& limiter) {
-    return {*limiter.store_, limiter.read_step(), {&limiter}};
+  static detail::MappedVerb<Read, AsRefreshed> refresh(const SharedSlidingWindow& limiter,
+                                                       const Key& key) {
+    return {read(limiter, key), {}};
   }
-  static Decide try_acquire(const SharedSlidingWindow& limiter, Cost permits) {
-    return ask(limiter, {.permits = permits});
+
+  static Decide try_acquire(const SharedSlidingWindow& limiter, const Key& key, Cost cost) {
+    return decide(limiter, acquire_step(limiter, key, cost, Span{0}));
   }
-  static Decide try_acquire(const SharedSlidingWindow& limiter, Cost permits, const RequestId& id) {
-    return ask(limiter, {.permits = permits, .id = id});
+  static Decide peek(const SharedSlidingWindow& limiter, const Key& key, Cost cost) {
+    return decide(limiter, peek_step(limiter, key, cost));
   }
-  static detail::MappedVerb<Asking, AsReservation> reserve(const SharedSlidingWindow& limiter,
-                                                           Cost permits, Span max_wait) {
-    return {Asking(limiter, {.permits = permits, .span = max_wait}), {permits}};
+  static Decide block(const SharedSlidingWindow& limiter, const Key& key, Span span) {
+    return decide(limiter, block_step(limiter, key, span));
   }
-  static Refund cancel(const SharedSlidingWindow& limiter, RateReservation& reservation) {
-    return Refund(Changing::refund(limiter, reservation, reservation.granted));
+  static detail::GivesBack<Decide, WhenUnits> reward(const SharedSlidingWindow& limiter,
+                                                     const Key& key, Cost amount) {
+    return {detail::WakeUp(limiter),
+            [&] { return decide(limiter, reward_step(limiter, key, amount)); }};
   }
-  static Refund refund(const SharedSlidingWindow& limiter, RateReservation& reservation,
+  static ByRate<detail::StepVerb<AsReservation>> reserve(const SharedSlidingWindow& limiter,
+                                                         const Key& key, Cost cost,
+                                                         Span max_wait = Span{0}) {
+    return {limiter, {limiter.store(), acquire_step(limiter, key, cost, max_wait), {cost}}};
+  }
+  static Refund refund(const SharedSlidingWindow& limiter, const Key& key, Reservation& grant,
                        Cost amount) {
-    return Refund(Changing::refund(limiter, reservation, amount));
+    using detail::ReservationChange;
+    return {detail::WakeUp(limiter), [&]() -> ByRate<detail::RefundVerb> {
+              return {limiter, detail::RefundVerb(
+                                   ReservationChange::refund(Log{limiter}, key, grant, amount))};
+            }};
   }
-  static Settle settle(const SharedSlidingWindow& limiter, RateReservation& reservation,
-                       Cost true_cost) {
-    return Settle(Changing::settle(limiter, reservation, true_cost));
+  static Refund cancel(const SharedSlidingWindow& limiter, const Key& key, Reservation& grant) {
+    return refund(limiter, key, grant, grant.granted);
   }
-  static Decide block(const SharedSlidingWindow& limiter, Span span) {
-    return ask(limiter, {.permits = 0, .verb = Question::Verb::block, .span = span});
+  static Settle settle(const SharedSlidingWindow& limiter, const Key& key, Reservation& grant,
+                       Cost actual) {
+    using detail::ReservationChange;
+    return {detail::WakeUp(limiter), [&]() -> ByRate<detail::SettleVerb> {
+              return {limiter, detail::SettleVerb(
+                                   ReservationChange::settle(Log{limiter}, key, grant, actual))};
+            }};
   }
-  static Decide reward(const SharedSlidingWindow& limiter, Cost permits) {
-    return ask(limiter, {.permits = permits, .verb = Question::Verb::reward});
+
+  static Word refunded(const Outcome& outcome, Word /*units*/, Reservation& /*after*/,
+                       std::error_code& /*error*/) noexcept {
+    return detail::word_of(outcome, 0);
   }
-  static Decide peek(const SharedSlidingWindow& limiter, Cost permits) {
-    return ask(limiter, {.permits = permits, .verb = Question::Verb::peek});
+  /// As that of a SlidingWindow.
+  static Word charged(const Outcome& outcome, Word units, Reservation& /*after*/,
+                      std::error_code& error) noexcept {
+    if (!error && is_degraded(outcome.decision.source)) error = Errc::circuit_open;
+    return outcome.decision.allowed ? units : 0;
   }
-  static detail::MappedVerb<Asking, AsRemaining> available_permits(
-      const SharedSlidingWindow& limiter) {
-    return {Asking(limiter, {.permits = 0, .verb = Question::Verb::peek}), {}};
-  }
+
+  /// Steps of the log, without what depends on the rate; see Rates::steps().
+  static Step acquire_step(const SharedSlidingWindow& limiter, const Key& key, Cost cost,
+                           Span max_wait) noexcept;
+  static Step peek_step(const SharedSlidingWindow& limiter, const Key& key, Cost cost) noexcept;
+  static Step block_step(const SharedSlidingWindow& limiter, const Key& key, Span span) noexcept;
+  static Step reward_step(const SharedSlidingWindow& limiter, const Key& key, Cost amount) noexcept;
 
  private:
-  static Decide ask(const SharedSlidingWindow& limiter, const Question& question) {
-    return {Asking(limiter, question), {}};
+  static Configure configuring(const SharedSlidingWindow& limiter, const Step& step);
+  static Decide decide(const SharedSlidingWindow& limiter, const Step& asked) {
+    return {limiter, detail::verb_of(limiter.store(), asked)};
   }
 };
+
+// Their exceptions are about the step that has failed.
+template <>
+Word KeyedLimiter<SharedSlidingWindow>::refund(const KeyArg& key, Reservation& grant,
+                                               Cost amount) const;
+template <>
+Word KeyedLimiter<SharedSlidingWindow>::cancel(const KeyArg& key, Reservation& grant) const;
+template <>
+Settlement KeyedLimiter<SharedSlidingWindow>::settle(const KeyArg& key, Reservation& grant,
+                                                     Cost actual) const;
 
 /// An awaitable try_acquire(), to be awaited in the expression that makes it; see DecideAwaitable.
 class [[nodiscard]] SharedSlidingWindowAwaitable : public detail::Awaited {
  public:
-  SharedSlidingWindowAwaitable(const SharedSlidingWindow& limiter, Cost permits)
-      : limiter_(limiter), permits_(permits) {}
+  SharedSlidingWindowAwaitable(const SharedSlidingWindow& limiter, const Key& key, Cost cost)
+      : limiter_(limiter), key_(key), cost_(cost) {}
   bool await_suspend(std::coroutine_handle<> waiter) {
     return suspend(waiter,
-                   [this](Completion done) { limiter_.ask_then(permits_, std::move(done)); });
+                   [this](Completion done) { limiter_.ask_then(key_, cost_, std::move(done)); });
   }
 
  private:
   const SharedSlidingWindow& limiter_;
-  Cost permits_;
+  Key key_;
+  Cost cost_;
 };
 
-inline SharedSlidingWindowAwaitable SharedSlidingWindow::awaitable_try_acquire(Cost permits) const {
-  return {*this, permits};
+inline SharedSlidingWindowAwaitable SharedSlidingWindow::awaitable_try_acquire(const Key& key,
+                                                                               Cost cost) const {
+  return {*this, key, cost};
 }
 
 }  // namespace sluice

@@ -7,7 +7,7 @@
 namespace sluice {
 
 /// Verbs of the calls; see sluice/detail/verb.hpp.
-struct SharedTokenBucket::Verbs : detail::ReservationVerbs<SharedTokenBucket> {
+struct SharedTokenBucket::Verbs : detail::BucketVerbs<SharedTokenBucket> {
   struct Claimed;
   static std::unique_ptr<detail::ClaimedLimit> claim(const SharedTokenBucket& bucket,
                                                      const Key& key, Cost cost);
@@ -36,7 +36,8 @@ struct SharedTokenBucket::Verbs : detail::ReservationVerbs<SharedTokenBucket> {
   };
   using Limited = detail::StepVerb<WithLimit>;
   using Reserve = detail::StepVerb<AsReservation>;
-  using Configure = detail::StepVerb<AsChange>;
+  using Reward = detail::GivesBack<Limited, detail::WhenAllowed>;
+  using Configure = detail::GivesBack<detail::StepVerb<AsChange>, detail::WhenChanged>;
 
   static Limited try_acquire(const SharedTokenBucket& bucket, const Key& key, Cost cost) {
     return {bucket.store(), bucket.acquire_step(key, cost), {}};
@@ -54,22 +55,29 @@ struct SharedTokenBucket::Verbs : detail::ReservationVerbs<SharedTokenBucket> {
   static Limited block(const SharedTokenBucket& bucket, const Key& key, Span span) {
     return {bucket.store(), bucket.block_step(key, span), {}};
   }
-  static Limited reward(const SharedTokenBucket& bucket, const Key& key, Cost amount) {
-    return {bucket.store(), bucket.reward_step(key, amount), {}};
+  static Reward reward(const SharedTokenBucket& bucket, const Key& key, Cost amount) {
+    return {detail::WakeUp(bucket),
+            [&] { return Limited(bucket.store(), bucket.reward_step(key, amount), {}); }};
   }
   static Limited penalize(const SharedTokenBucket& bucket, const Key& key, Cost amount) {
     return {bucket.store(), bucket.penalize_step(key, amount), {}};
   }
   static Configure try_configure(const SharedTokenBucket& bucket, const Key& key,
                                  const Quota& quota) {
-    return {bucket.store(), bucket.configure_step(key, quota, Inheritance::as_is, true), {}};
+    return configuring(bucket, bucket.configure_step(key, quota, Inheritance::as_is, true));
   }
   static Configure configure(const SharedTokenBucket& bucket, const Key& key, const Quota& quota,
                              Inheritance inheritance) {
-    return {bucket.store(), bucket.configure_step(key, quota, inheritance), {}};
+    return configuring(bucket, bucket.configure_step(key, quota, inheritance));
   }
   static detail::StepVerb<AsSetting> config(const SharedTokenBucket& bucket, const Key& key) {
     return {bucket.store(), bucket.peek_step(key, 0), {}};
+  }
+
+ private:
+  static Configure configuring(const SharedTokenBucket& bucket, const Step& step) {
+    return {detail::WakeUp(bucket),
+            [&] { return detail::StepVerb<AsChange>(bucket.store(), step, {}); }};
   }
 };
 

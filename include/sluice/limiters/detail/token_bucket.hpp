@@ -7,14 +7,14 @@
 namespace sluice {
 
 /// Verbs of the calls whose result is no Decision; see sluice/detail/verb.hpp.
-struct TokenBucket::Verbs : detail::ReservationVerbs<TokenBucket> {
+struct TokenBucket::Verbs : detail::BucketVerbs<TokenBucket> {
   struct Claimed;
   static std::unique_ptr<detail::ClaimedLimit> claim(const TokenBucket& bucket, const Key& key,
                                                      Cost cost);
 
   struct AsReservation {
     Reservation operator()(const Outcome& outcome, std::error_code& /*error*/) const noexcept {
-      return {outcome.decision, outcome.output};
+      return reservation(outcome.decision, outcome.output);
     }
   };
   using Reserve = detail::StepVerb<AsReservation>;

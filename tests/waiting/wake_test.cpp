@@ -1,0 +1,486 @@
+// Who waits is woken by whatever gives units back: at once in this process, by a notification in
+// others, and within WaitQueueOptions::recheck if that is lost. One table of limiters and calls, in
+// virtual time. Threading: the blocking waits have threads of their own; everything else is on the
+// thread that moves the clock.
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "sluice/testing/faulty_store.hpp"
+#include "tests/support/limiters.hpp"
+#include "tests/support/seed.hpp"
+#include "tests/waiting/wake_rows.hpp"
+
+namespace sluice::test {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr Span recheck = 777ms;
+
+/// As many processes as there are limiters of one name, each with a store of its own in front of
+/// the one that they share.
+struct Fleet {
+  Fleet(const WakeRow& row, std::size_t processes) {
+    time.advance(1us);
+    for (std::size_t i = 0; i < processes; ++i) {
+      wires.push_back(std::make_unique<testing::FaultyStore>(*store));
+      limits.push_back(row.make(*wires.back()));
+      limits.back()->limiter().set_wait_queue(
+          {.client = static_cast<std::int64_t>(i + 1), .recheck = recheck});
+    }
+    // Limits of an hour begin now.
+    time.advance(1h - time.now().time_since_epoch() % 1h);
+  }
+  void wait(std::size_t process) {
+    limits[process]->wait([this](const Decision& decision) {
+      if (decision.allowed) granted.push_back(time.now());
+    });
+  }
+  [[nodiscard]] std::uint64_t requests() const {
+    std::uint64_t sum = 0;
+    for (const auto& wire : wires) sum += wire->counts().calls;
+    return sum;
+  }
+
+  VirtualClock time;
+  std::unique_ptr<Store> store = make_virtual_store(time);
+  std::vector<std::unique_ptr<testing::FaultyStore>> wires;
+  std::vector<std::unique_ptr<Limit>> limits;
+  std::vector<Time> granted;
+};
+
+const char* name_of(Form form) {
+  switch (form) {
+    case Form::throwing:
+      return "throwing";
+    case Form::error_code:
+      return "error_code";
+    default:
+      return "asio";
+  }
+}
+
+template <class Body>
+void for_each_row(Body body) {
+  for (const WakeRow& row : wake_rows()) {
+    for (const Form form : forms()) {
+      CAPTURE(row.limiter, row.call, name_of(form));
+      body(row, form);
+    }
+  }
+}
+
+// Whether a class has a member of this name: then a derived class has two.
+#define SLUICE_HAS_MEMBER(name)            \
+  struct Other_##name {                    \
+    int name;                              \
+  };                                       \
+  template <class L>                       \
+  struct Both_##name : L, Other_##name {}; \
+  template <class L>                       \
+  constexpr bool has_##name = !requires {  \
+    &Both_##name<L>::name;                 \
+  }
+SLUICE_HAS_MEMBER(refund);
+SLUICE_HAS_MEMBER(cancel);
+SLUICE_HAS_MEMBER(settle);
+SLUICE_HAS_MEMBER(reward);
+SLUICE_HAS_MEMBER(reset);
+SLUICE_HAS_MEMBER(configure);
+SLUICE_HAS_MEMBER(open);
+SLUICE_HAS_MEMBER(release);
+#undef SLUICE_HAS_MEMBER
+
+/// The calls of a limiter that give back.
+template <class L>
+std::vector<std::string> calls_of() {
+  std::vector<std::string> calls;
+  const auto add = [&](bool has, const char* call) {
+    if (has) calls.emplace_back(call);
+  };
+  add(has_refund<L>, "refund");
+  add(has_cancel<L>, "cancel");
+  add(has_settle<L>, "settle");
+  add(has_reward<L>, "reward");
+  add(has_reset<L>, "reset");
+  add(has_configure<L>, "configure");
+  add(has_open<L>, "open");
+  add(has_release<L>, "release");
+  return calls;
+}
+
+}  // namespace
+
+TEST_CASE("every limiter that can be waited for has a row for each call that gives back",
+          "[waiting][wake]") {
+  const auto rows = wake_rows();
+  std::size_t limiters = 0;
+  for_each_limiter([&](const std::string&, auto make, auto) {
+    using L = std::invoke_result_t<decltype(make), Store&>;
+    if constexpr (!std::is_base_of_v<Waitable, L>) {
+      STATIC_REQUIRE((std::is_same_v<L, FleetShedder> || std::is_same_v<L, UtilizationShedder>));
+    } else {
+      ++limiters;
+      for (const std::string& call : calls_of<L>()) {
+        CAPTURE(L::type_name, call);
+        CHECK(std::any_of(rows.begin(), rows.end(), [&](const WakeRow& row) {
+          return row.limiter == L::type_name && row.call == call;
+        }));
+      }
+    }
+  });
+  CHECK(limiters == 9);
+}
+
+TEST_CASE("what comes back wakes who waits in this process, at once, in every form of the calls",
+          "[waiting][wake]") {
+  for_each_row([](const WakeRow& row, Form form) {
+    VirtualClock time;
+    time.advance(1h - time.now().time_since_epoch() % 1h);
+    const auto store = make_virtual_store(time);
+    const auto limit = row.make(*store);
+    limit->fill();
+    std::atomic<bool> is_over = false;
+    Decision decision;
+    std::thread waits([&] {
+      decision = limit->acquire(form);
+      is_over = true;
+    });
+    const auto until = [](auto done) {
+      const auto end = std::chrono::steady_clock::now() + 20s;
+      while (!done() && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+      return done();
+    };
+    const bool waited = until([&] { return limit->waiting() == 1; });
+    time.advance(row.later);
+    const bool was_over = is_over;
+    const Time then = time.now();
+    limit->give_back(form);
+    const bool woken = until([&] { return is_over.load(); });
+    if (!woken) time.advance(2h);
+    waits.join();
+    CHECK(waited);
+    CHECK_FALSE(was_over);
+    CHECK(woken);
+    CHECK(decision.allowed);
+    CHECK(decision.at == then);
+  });
+}
+
+TEST_CASE("what comes back wakes as many as it is enough for, in this process", "[waiting][wake]") {
+  for_each_row([](const WakeRow& row, Form form) {
+    Fleet one(row, 1);
+    one.limits[0]->limiter().set_wait_queue({.across_processes = false, .recheck = 24h});
+    one.limits[0]->fill();
+    for (int i = 0; i < 6; ++i) one.wait(0);
+    one.time.advance(row.later);
+    CHECK(one.granted.empty());
+    const Time then = one.time.now();
+    one.limits[0]->give_back(form);
+    CHECK(!one.granted.empty());
+    if (row.call != "open") CHECK(one.granted.size() < 6);
+    // Whoever is granted, is granted now.
+    const std::size_t granted = one.granted.size();
+    one.time.advance(1s);
+    CHECK(one.granted.size() == granted);
+    CHECK(one.granted[0] == then);
+  });
+}
+
+TEST_CASE("what comes back wakes who waits in another process, at once", "[waiting][wake]") {
+  for_each_row([](const WakeRow& row, Form form) {
+    Fleet two(row, 2);
+    two.limits[0]->fill();
+    two.wait(1);
+    two.time.advance(row.later);
+    CHECK(two.granted.empty());
+    const Time then = two.time.now();
+    two.limits[0]->give_back(form);
+    REQUIRE(two.granted.size() == 1);
+    CHECK(two.granted[0] == then);
+  });
+}
+
+TEST_CASE("who waits in the process of the call needs no notification", "[waiting][wake]") {
+  for_each_row([](const WakeRow& row, Form form) {
+    Fleet two(row, 2);
+    for (const auto& wire : two.wires) wire->lose_wake_ups();
+    two.limits[0]->fill();
+    two.wait(0);
+    two.time.advance(1ms);
+    two.wait(1);  // behind it
+    two.time.advance(row.later);
+    CHECK(two.granted.empty());
+    const Time then = two.time.now();
+    two.limits[0]->give_back(form);
+    REQUIRE(!two.granted.empty());
+    CHECK(two.granted[0] == then);
+  });
+}
+
+TEST_CASE("who misses the wake-up of another process asks again within a recheck",
+          "[waiting][wake]") {
+  for_each_row([](const WakeRow& row, Form form) {
+    for (const bool across : {true, false}) {
+      CAPTURE(across);
+      Fleet two(row, 2);
+      for (std::size_t i = 0; i < 2; ++i) {
+        two.wires[i]->lose_wake_ups();
+        if (!across) {
+          two.limits[i]->limiter().set_wait_queue({.across_processes = false, .recheck = recheck});
+        }
+      }
+      two.limits[0]->fill();
+      two.wait(1);
+      two.time.advance(row.later);
+      CHECK(two.granted.empty());
+      const Time then = two.time.now();
+      two.limits[0]->give_back(form);
+      CHECK(two.granted.empty());
+      two.time.advance(recheck);
+      REQUIRE(two.granted.size() == 1);
+      CHECK(two.granted[0] - then <= recheck);
+    }
+  });
+}
+
+TEST_CASE("what is enough for several processes wakes all of them, in the order of their callers",
+          "[waiting][wake]") {
+  for (const WakeRow& row : wake_rows()) {
+    if (row.call != "reset" || row.limiter == SlotLock::type_name) continue;
+    CAPTURE(row.limiter);
+    Fleet fleet(row, 5);
+    for (std::size_t i = 0; i < 5; ++i) {
+      fleet.limits[i]->limiter().set_wait_queue(
+          {.client = static_cast<std::int64_t>(i + 1), .recheck = 24h});
+    }
+    fleet.limits[0]->fill();
+    for (const std::size_t process : {3U, 1U, 4U, 2U}) {
+      fleet.wait(process);
+      fleet.time.advance(10ms);
+    }
+    fleet.time.advance(row.later);
+    CHECK(fleet.granted.empty());
+    const Time then = fleet.time.now();
+    fleet.limits[0]->give_back(Form::throwing);
+    CHECK(fleet.granted == std::vector<Time>(4, then));
+  }
+}
+
+TEST_CASE("who gives nothing back, or fails to, wakes nobody", "[waiting][wake]") {
+  VirtualClock time;
+  time.advance(1h - time.now().time_since_epoch() % 1h);
+  const auto store = make_virtual_store(time);
+  for (const bool across : {false, true}) {
+    CAPTURE(across);
+    testing::FaultyStore wire(*store);
+    const WaitQueueOptions options{.across_processes = across, .client = 1, .recheck = 24h};
+    std::vector<std::shared_ptr<detail::Waiter>> waits;
+    const auto wait_for_one = [&](const auto& limiter) {
+      limiter.set_wait_queue(options);
+      waits.push_back(wait_for(limiter, claims_of(limiter), Deadline::never(),
+                               [](std::error_code, const auto&) {}));
+      time.advance(1ms);
+    };
+    /// The requests of a call, which is one.
+    const auto requests = [&](auto call) {
+      const std::uint64_t before = wire.counts().calls;
+      call();
+      return wire.counts().calls - before;
+    };
+    const std::string name = across ? "across" : "here";
+
+    const TokenBucket bucket(wire, name, Quota::per(5, 1h).burst(5));
+    Reservation held = bucket.reserve("a", 5, 0s);
+    Reservation refused = bucket.reserve("a", 5, 0s);
+    wait_for_one(bucket);
+    CHECK(requests([&] { bucket.refund("a", held, 0); }) == 0);
+    CHECK(requests([&] { bucket.cancel("a", refused); }) == 0);
+    CHECK(requests([&] { bucket.settle("a", held, 5); }) == 0);
+    CHECK(requests([&] { bucket.settle("a", held, 6); }) == 1);
+    std::error_code error;
+    wire.fail_call(1, testing::Fault::not_executed(Errc::not_connected));
+    CHECK(requests([&] { bucket.refund("a", held, 1, error); }) == 1);
+    CHECK(error == Errc::not_connected);
+    CHECK(requests([&] { bucket.refund("b", held, 1, error); }) == 1);  // another key
+    CHECK(requests([&] { bucket.refund("a", held, 99, error); }) == 0);
+    CHECK(error == Errc::invalid_argument);
+    CHECK(bucket.waiting("a") == 1);
+
+    const SharedTokenBucket shared(wire, name);
+    shared.configure("a", Quota::per(5, 1h).burst(5));
+    Reservation of_shared = shared.reserve("a", 5, 0s);
+    wait_for_one(shared);
+    CHECK(requests([&] { shared.refund("a", of_shared, 0); }) == 0);
+    CHECK(requests([&] { shared.configure("a", Quota::per(5, 1h).burst(5)); }) == 1);
+
+    const SharedSlidingWindow rate(wire, name + "-rate");
+    rate.configure("a", RateType::overall, 5, 1h);
+    Reservation of_rate = rate.reserve("a", 5);
+    wait_for_one(rate);
+    CHECK(requests([&] { rate.reward("a", 0); }) == 1);
+    CHECK(requests([&] { rate.refund("a", of_rate, 0); }) == 0);
+    CHECK(requests([&] { rate.settle("a", of_rate, 6); }) == 1);
+    CHECK(requests([&] { rate.configure("a", RateType::overall, 5, 1h); }) == 1);
+
+    const SlidingWindow windows(wire, name + "-windows", {{5, 1h}});
+    static_cast<void>(windows.try_acquire("a", 5));
+    wait_for_one(windows);
+    CHECK(requests([&] { windows.reward("a", 0); }) == 1);
+
+    const FixedWindow window(wire, name + "-window", 5, Calendar::every(1h));
+    static_cast<void>(window.try_acquire("a", 5));
+    wait_for_one(window);
+    CHECK(requests([&] { window.reward("a", 0); }) == 1);
+
+    const SlidingWindowCounter counter(wire, name, {5, 1h});
+    static_cast<void>(counter.try_acquire("a", 5));
+    wait_for_one(counter);
+    CHECK(requests([&] { counter.reward("a", 0); }) == 1);
+
+    const SlotLock lock(wire, name + "-lock", 1h);
+    const SlotPermit slot = lock.try_acquire("a");
+    REQUIRE(lock.reserve("a", 2h));
+    wait_for_one(lock);
+    CHECK(requests([&] { lock.cancel("a", slot); }) == 1);  // a later one was reserved since
+
+    const ConcurrencyLimiter jobs(wire, name + "-jobs", 1, {.ttl = 24h});
+    const Lease lease = jobs.try_acquire("a");
+    wait_for_one(jobs);
+    CHECK(requests([&] { CHECK_FALSE(jobs.release("a", LeaseId{1, 2})); }) == 1);
+    for (const auto& wait : waits) wait->cancel();
+  }
+}
+
+TEST_CASE("who gives back asks for the wait line in the same plan, where processes share one",
+          "[waiting][wake]") {
+  struct Counted final : StoreWrapper {
+    using StoreWrapper::StoreWrapper;
+    void execute(const Plan& plan, Completion done) noexcept override {
+      steps.push_back(plan.steps().size());
+      inner().execute(plan, std::move(done));
+    }
+    [[nodiscard]] bool stamps_by_clock() const noexcept override { return is_local; }
+    std::vector<std::size_t> steps;
+    bool is_local = false;
+  };
+  VirtualClock time;
+  const auto store = make_virtual_store(time);
+  Counted counted(*store);
+  const TokenBucket bucket(counted, "x", Quota::per(5, 1h).burst(5));
+  const auto steps = [&] {
+    counted.steps.clear();
+    bucket.reward("a", 1);
+    return counted.steps;
+  };
+  CHECK(steps() == std::vector<std::size_t>{2});
+  bucket.set_wait_queue({.across_processes = false});
+  CHECK(steps() == std::vector<std::size_t>{1});
+  bucket.set_wait_queue({.across_processes = true});
+  CHECK(steps() == std::vector<std::size_t>{2});
+  counted.is_local = true;
+  CHECK(steps() == std::vector<std::size_t>{1});
+}
+
+TEST_CASE("who waits for one key is woken after those of another have left", "[waiting][wake]") {
+  VirtualClock time;
+  const auto store = make_virtual_store(time);
+  const TokenBucket bucket(*store, "x", Quota::per(5, 1h).burst(5));
+  int granted = 0;
+  const auto wait = [&](const char* key) {
+    static_cast<void>(bucket.try_acquire(key, 5));
+    return wait_for(bucket, request_of(bucket, key), Deadline::never(),
+                    [&](std::error_code error, const auto&) { granted += !error; });
+  };
+  const auto one = wait("a");
+  const auto two = wait("b");
+  two->cancel();
+  bucket.reward("b", 1);
+  CHECK(granted == 0);
+  bucket.reward("a", 1);
+  CHECK(granted == 1);
+  const auto three = wait("b");
+  bucket.reward("b", 1);
+  CHECK(granted == 2);
+}
+
+TEST_CASE("who waits under a quota that is raised waits as long as the new one says",
+          "[waiting][wake]") {
+  for (const std::size_t waits : {0U, 1U}) {
+    VirtualClock time;
+    const auto store = make_virtual_store(time);
+    std::array wires{testing::FaultyStore(*store), testing::FaultyStore(*store)};
+    const std::array buckets{SharedTokenBucket(wires[0], "x"), SharedTokenBucket(wires[1], "x")};
+    buckets[0].configure("a", Quota::per(5, 1h).burst(5));
+    static_cast<void>(buckets[0].try_acquire("a", 5));
+    Time granted{};
+    const auto wait = wait_for(buckets[waits], claims_of(buckets[waits]), Deadline::never(),
+                               [&](std::error_code, const auto&) { granted = time.now(); });
+    time.advance(10ms);
+    const Time then = time.now();
+    buckets[0].configure("a", Quota::per(4, 1s).burst(5));
+    CHECK(granted == Time{});
+    time.advance(1s);
+    CHECK(granted - then <= 250ms);
+    CHECK(granted - then >= 249ms);
+  }
+}
+
+TEST_CASE("a wait line that cannot be read does not keep a refund from being made",
+          "[waiting][wake]") {
+  VirtualClock time;
+  const auto store = make_virtual_store(time);
+  testing::FaultyStore wire(*store);
+  const TokenBucket bucket(wire, "x", Quota::per(5, 1h).burst(5));
+  Reservation held = bucket.reserve("a", 5, 0s);
+  // Something else has the key of the wait line.
+  const std::string line = detail::wait_line_name(bucket.refund_step("a", held, 1).key);
+  const SlotLock other(*store, "y", 1h);
+  REQUIRE(other.try_acquire(Key{"a", line}));
+  std::error_code error;
+  CHECK(bucket.refund("a", held, 3, error) == 3);
+  CHECK(!error);
+  CHECK(held.granted == 2);
+  CHECK(bucket.peek("a").remaining == 3);
+}
+
+TEST_CASE("no wake-up is missed by who begins to wait meanwhile", "[waiting][wake][threads]") {
+  const auto store = make_memory_store();
+  const TokenBucket bucket(*store, "x", Quota::per(1, 24h));
+  REQUIRE(bucket.try_acquire("a"));
+  const std::size_t rounds = scaled(2'000, 500);
+  std::atomic<std::size_t> granted = 0;
+  std::thread waits([&] {
+    for (std::size_t i = 0; i < rounds; ++i) {
+      std::error_code error;
+      if (!bucket.acquire("a", 1, Deadline::never(), {}, error)) return;
+      ++granted;
+    }
+  });
+  std::size_t missed = 0;
+  std::size_t woken = 0;
+  for (std::size_t i = 0; i < rounds; ++i) {
+    // At another moment of the other thread's call each time.
+    for (std::size_t pause = 0; pause < i % 50 * 20 && bucket.waiting("a") == 0; ++pause) {
+    }
+    if (i % 50 > 25 && bucket.waiting("a") == 1) ++woken;
+    bucket.reward("a", 1);
+    const auto end = std::chrono::steady_clock::now() + 20s;
+    for (int spins = 0; granted <= i && std::chrono::steady_clock::now() < end; ++spins) {
+      if (spins > 1'000) std::this_thread::yield();
+    }
+    if (granted <= i) {
+      ++missed;
+      break;
+    }
+  }
+  bucket.cancel_waits();
+  waits.join();
+  CHECK(missed == 0);
+  CHECK(woken > 0);
+}
+
+}  // namespace sluice::test
