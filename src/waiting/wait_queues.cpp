@@ -32,22 +32,22 @@ void require_valid(const WaitQueueOptions& options) {
 
 }  // namespace
 
-Line::Place WaitQueue::place_of(const Waiter& waiter) noexcept {
-  return {waiter.caller_.priority, waiter.arrival_.sequence};
+Line::Place WaitQueue::place_of(const QueuedCall& call) noexcept {
+  return {call.caller_.priority, call.arrival_.sequence};
 }
 
-Line::Request WaitQueue::request_of(const Waiter& waiter, const Waiter::Place& place) noexcept {
-  return {.place = place_of(waiter),
-          .flow = waiter.caller_.flow,
-          .weight = waiter.caller_.weight,
+Line::Request WaitQueue::request_of(const QueuedCall& call, const Place& place) noexcept {
+  return {.place = place_of(call),
+          .flow = call.caller_.flow,
+          .weight = call.caller_.weight,
           .units = place.units,
-          .certain = waiter.limits_.size() > 1 ? 0 : place.units,
-          .keeps_turns = waiter.limits_.size() > 1,
-          .has_turn = place.waited > Span{0}};
+          .certain = call.limits_.size() > 1 ? 0 : place.units,
+          .keeps_turns = call.limits_.size() > 1,
+          .has_turn = place.standing.has_waited()};
 }
 
 void WaitQueue::insert(const std::shared_ptr<Waiter>& waiter) {
-  Waiter::Place& home = waiter->home();
+  Place& home = waiter->home();
   if (!home.is_in_line) {
     waiters.emplace(waiter->arrival_.sequence, waiter);
     try {
@@ -65,10 +65,10 @@ void WaitQueue::insert(const std::shared_ptr<Waiter>& waiter) {
   unjudged_one = waiter->arrival_.sequence;
 }
 
-void WaitQueue::erase(const Waiter& waiter, Waiter::Place& place) noexcept {
+void WaitQueue::erase(const QueuedCall& call, Place& place) noexcept {
   place.is_in_line = false;
-  line.erase(place_of(waiter));
-  waiters.erase(waiter.arrival_.sequence);
+  line.erase(place_of(call));
+  waiters.erase(call.arrival_.sequence);
 }
 
 Waiter* WaitQueue::first() const noexcept {
@@ -83,16 +83,47 @@ Waiter& WaitQueue::take_first() noexcept {
   return taken;
 }
 
-void WaitQueue::put_back(const Waiter& waiter) noexcept {
+void WaitQueue::put_back(const QueuedCall& call) noexcept {
   --in_flight;
-  line.put_back(place_of(waiter));
+  line.put_back(place_of(call));
 }
 
-void WaitQueue::grant(Waiter& waiter) noexcept {
+void WaitQueue::grant(QueuedCall& call) noexcept {
   --in_flight;
-  line.grant(place_of(waiter));
-  waiters.erase(waiter.arrival_.sequence);
-  waiter.home().is_in_line = false;
+  line.grant(place_of(call));
+  waiters.erase(call.arrival_.sequence);
+  call.home().is_in_line = false;
+}
+
+/// After a grant more requests may be in flight, but no more than what remains.
+void WaitQueue::widen(Word remaining) noexcept {
+  const auto most = static_cast<std::size_t>(std::clamp<Word>(remaining, 1, word_limit));
+  in_flight_limit = std::min({2 * in_flight_limit, max_in_flight, most});
+}
+
+/// What a process has prefetched comes back earlier than the limit refills.
+void WaitQueue::note_grant(const Decision& granted, Time now) noexcept {
+  last_grant = last_answer = now;
+  left = granted.source == Source::prefetched ? Decision{} : granted;
+}
+
+/// One whose request is at the store stays, since the answer may be a grant.
+std::shared_ptr<Waiter> WaitQueue::victim_of(const std::shared_ptr<Waiter>& newest,
+                                             Overflow overflow) const noexcept {
+  if (overflow == Overflow::refuse_newest) return newest;
+  for (const auto& [number, waiter] : waiters) {
+    if (!waiter->is_at_store()) return waiter;
+  }
+  return newest;
+}
+
+Span WaitQueue::sleep_before(const QueuedCall& call) const noexcept {
+  const Waiter* const first = this->first();
+  if (first == nullptr || first == &call || first->stage_ != Waiter::Stage::sleeping) {
+    return Span{0};
+  }
+  const Time now = first->clock_.now();
+  return std::max(now, first->earliest_) - now;
 }
 
 /// Those that keep a turn here lose it when it is no longer their turn where they wait, or when
@@ -101,14 +132,15 @@ Waiter* WaitQueue::first_in_turn() noexcept {
   for (;;) {
     Waiter* const first = this->first();
     if (first == nullptr || first->home().queue == this) return first;
-    Waiter::Place& kept = first->places_[*first->place_in(*this)];
-    if (first->is_at_its_turn() && first->clock_.now() <= kept.keeps_until) return first;
+    Place& kept = first->places_[*first->place_in(*this)];
+    const bool is_its_turn = first->is_at_store() || first->is_first();
+    if (is_its_turn && kept.standing.keeps_turn(first->clock_.now())) return first;
     erase(*first, kept);
   }
 }
 
 /// Whether its first waiter waits for this limit, and `call` would be behind it.
-bool WaitQueue::is_waited_for_before(const Waiter& call, const Waiter::Place& place) noexcept try {
+bool WaitQueue::is_waited_for_before(const QueuedCall& call, const Place& place) noexcept try {
   const Waiter* const first = first_in_turn();
   if (first == nullptr || first == &call) return false;
   return place.is_in_line || !line.would_be_first(request_of(call, place));
@@ -151,12 +183,12 @@ std::shared_ptr<QueueTicket> WaitQueues::ticket(Store& store, const Key& key,
     client_ = 1 + static_cast<Word>(rng_of(store.clock(), DrawFor::line).below(word_limit));
   }
   const auto found = queues_.find(queue);
-  auto ticket = found == queues_.end() ? nullptr : found->second.ticket.lock();
-  if (ticket) return ticket;
-  ticket = std::make_shared<QueueTicket>(store, key, client_, options_.ticket_ttl);
+  if (found != queues_.end()) {
+    if (auto ticket = found->second.ticket.lock()) return ticket;
+  }
   const auto known = contended_.find(queue);
-  ticket->was_contended = known != contended_.end() && known->second > store.clock().now();
-  return ticket;
+  const bool is_contended = known != contended_.end() && known->second > store.clock().now();
+  return std::make_shared<QueueTicket>(store, key, client_, options_.ticket_ttl, is_contended);
 }
 
 void WaitQueues::note_contended(const std::string& key, Time now) noexcept try {
@@ -180,10 +212,7 @@ void WaitQueues::wake_first(std::string_view key, Woken by) noexcept try {
     ++queue.wakes;
     if (by == Woken::by_release) ++queue.releases;
     queue.left = {};  // it has more now
-    if (const auto ticket = queue.ticket.lock()) {
-      ticket->is_woken = true;
-      if (by == Woken::by_release) ticket->is_released = true;
-    }
+    if (const auto ticket = queue.ticket.lock()) ticket->others().woke(by);
     if (Waiter* const first = queue.first();
         by == Woken::by_turn && first != nullptr && first->home().queue == &queue) {
       first->wake(false);
@@ -227,14 +256,14 @@ std::shared_ptr<Waiter> WaitQueues::next_to_ask(WaitQueue& queue) noexcept {
   if (queue.in_flight > 0) {
     if (queue.in_flight >= queue.in_flight_limit || !first->may_ask_too()) return nullptr;
   }
-  if (first->is_home_released()) first->wake(true);
+  if (first->home().standing.is_released(queue)) first->wake(true);
   if (first->stage_ != Waiter::Stage::queued) return nullptr;
   return queue.take_first().shared_from_this();
 }
 
 /// While the first keeps its turn, the next may wait for the same limit as it does.
 std::shared_ptr<Waiter> WaitQueues::move_one_behind(WaitQueue& queue,
-                                                    Waiter::PendingActions& actions) noexcept {
+                                                    PendingActions& actions) noexcept {
   const Waiter* const first = queue.first_in_turn();
   const auto place = queue.line.first_without_turn();
   if (first == nullptr || first->home().queue == &queue || !place) return nullptr;
@@ -249,6 +278,20 @@ std::shared_ptr<Waiter> WaitQueues::move_one_behind(WaitQueue& queue,
   return moved;
 }
 
+/// How long a call waits at least behind the first, which sleeps, and others that surely take
+/// `ahead` units. Zero: not known.
+Span WaitQueues::wait_behind(const Waiter& first, const Waiter& call, Word ahead) noexcept {
+  const Time now = call.clock_.now();
+  const Time grant = std::max(now, first.earliest_);
+  // The hint of a decision without the store is none of its grants, and who sleeps for its turn may
+  // leave more behind than its grant does.
+  if (is_degraded(first.refusal_.source) || grant <= now) return grant - now;
+  // The first may leave its units, and move to the queue of another limit.
+  const Word left = first.home().units - first.own_units();
+  const Word units = std::max<Word>(0, ahead + call.home().units - left);
+  return grant - now + call.limit().time_for(first.home().units, units);
+}
+
 /// Whether the first waiter, which sleeps, and those ahead in its flow, which ask for so many
 /// units, keep a waiter beyond its deadline.
 bool WaitQueues::is_too_late(const WaitQueue& queue, const Line::Place& place, Word ahead,
@@ -258,13 +301,13 @@ bool WaitQueues::is_too_late(const WaitQueue& queue, const Line::Place& place, W
   if (&waiter == &first || waiter.stage_ != Waiter::Stage::queued) return false;
   if (waiter.home().queue != &queue) return false;
   if (waiter.shares_flow_with(first)) ahead -= first.own_units();
-  wait = waiter.wait_behind(first, ahead);
+  wait = wait_behind(first, waiter, ahead);
   return wait > waiter.deadline_ - waiter.clock_.now();
 }
 
 /// Ends a waiter that the callers ahead of it keep beyond its deadline.
 std::shared_ptr<Waiter> WaitQueues::end_one_too_late(WaitQueue& queue,
-                                                     Waiter::PendingActions& actions) noexcept {
+                                                     PendingActions& actions) noexcept {
   using Unjudged = WaitQueue::Unjudged;
   const Waiter* const first = queue.first();
   if (queue.unjudged == Unjudged::none || first == nullptr) return nullptr;
@@ -307,7 +350,7 @@ void WaitQueues::pump(const std::string& key) noexcept {
       next->send();
       lock.lock();
     }
-    Waiter::PendingActions actions;
+    PendingActions actions;
     std::shared_ptr<Waiter> waiter;
     while ((waiter = move_one_behind(queue, actions)) ||
            (waiter = end_one_too_late(queue, actions))) {

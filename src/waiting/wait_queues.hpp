@@ -19,6 +19,20 @@
 
 namespace sluice::detail {
 
+/// What remains to be done after the mutex is unlocked.
+struct PendingActions {
+  bool timer = false;                     ///< call timer_changed()
+  bool finish = false;                    ///< call finished(error)
+  bool refund = false;                    ///< what was granted
+  Word leave = 0;                         ///< leave the wait line, where `ticket` has this arrival
+  NextProcess wake{};                     ///< wake this process of the wait line
+  std::shared_ptr<QueueTicket> ticket{};  ///< for these two, or one that is no longer needed
+  std::shared_ptr<Waiter> dropped{};      ///< from a full queue
+  Word dropped_leaves = 0;
+  std::shared_ptr<Waiter> overtaken{};  ///< it is no longer the first
+  std::error_code error{};
+};
+
 /// One mutex for all waits on a store, since a call may wait for several limits: it guards all
 /// queues of its limiters, and the state of every waiter. (A few stores may share one.)
 [[nodiscard]] std::mutex& wait_mutex(const Store& store) noexcept;
@@ -40,20 +54,27 @@ struct WaitQueue {
 
   /// At its home. May throw std::bad_alloc.
   void insert(const std::shared_ptr<Waiter>& waiter);
-  void erase(const Waiter& waiter, Waiter::Place& place) noexcept;
+  void erase(const QueuedCall& call, Place& place) noexcept;
   /// The first of those that are neither asking nor entering; null: there is none.
   [[nodiscard]] Waiter* first() const noexcept;
   /// The same, which may keep its turn here while it waits elsewhere.
   [[nodiscard]] Waiter* first_in_turn() noexcept;
-  [[nodiscard]] bool is_waited_for_before(const Waiter& call, const Waiter::Place& place) noexcept;
+  [[nodiscard]] bool is_waited_for_before(const QueuedCall& call, const Place& place) noexcept;
   /// The first is asking.
   Waiter& take_first() noexcept;
   /// It is neither asking nor entering any more.
-  void put_back(const Waiter& waiter) noexcept;
-  void grant(Waiter& waiter) noexcept;
-  [[nodiscard]] static Line::Place place_of(const Waiter& waiter) noexcept;
-  [[nodiscard]] static Line::Request request_of(const Waiter& waiter,
-                                                const Waiter::Place& place) noexcept;
+  void put_back(const QueuedCall& call) noexcept;
+  void grant(QueuedCall& call) noexcept;
+  void widen(Word remaining) noexcept;
+  void note_grant(const Decision& granted, Time now) noexcept;
+  /// The waiter that a full queue gives up for the newest one, perhaps that itself.
+  [[nodiscard]] std::shared_ptr<Waiter> victim_of(const std::shared_ptr<Waiter>& newest,
+                                                  Overflow overflow) const noexcept;
+  /// How long the first still sleeps; zero if it does not, or is this one.
+  [[nodiscard]] Span sleep_before(const QueuedCall& call) const noexcept;
+  [[nodiscard]] static Line::Place place_of(const QueuedCall& call) noexcept;
+  [[nodiscard]] static Line::Request request_of(const QueuedCall& call,
+                                                const Place& place) noexcept;
 
   std::size_t callers = 0;  // that claim of the key, wherever they wait
   std::size_t homes = 0;    // those that wait here
@@ -100,6 +121,9 @@ class WaitQueues : public WhoWaits, public std::enable_shared_from_this<WaitQueu
   [[nodiscard]] std::size_t waiting(std::string_view key) const;
 
  private:
+  friend class QueuedCall;
+  friend class TurnInLine;
+  friend class WaitCourse;
   friend class Waiter;
 
   static void wake_waiting(WhoWaits& queues, const Key& key) noexcept;
@@ -113,12 +137,14 @@ class WaitQueues : public WhoWaits, public std::enable_shared_from_this<WaitQueu
   void note_contended(const std::string& key, Time now) noexcept;
   void pump(const std::string& key) noexcept;
   [[nodiscard]] static std::shared_ptr<Waiter> next_to_ask(WaitQueue& queue) noexcept;
-  [[nodiscard]] static std::shared_ptr<Waiter> move_one_behind(
-      WaitQueue& queue, Waiter::PendingActions& actions) noexcept;
+  [[nodiscard]] static std::shared_ptr<Waiter> move_one_behind(WaitQueue& queue,
+                                                               PendingActions& actions) noexcept;
+  [[nodiscard]] static Span wait_behind(const Waiter& first, const Waiter& call,
+                                        Word ahead) noexcept;
   [[nodiscard]] static bool is_too_late(const WaitQueue& queue, const Line::Place& place,
                                         Word ahead, Span& wait) noexcept;
-  [[nodiscard]] static std::shared_ptr<Waiter> end_one_too_late(
-      WaitQueue& queue, Waiter::PendingActions& actions) noexcept;
+  [[nodiscard]] static std::shared_ptr<Waiter> end_one_too_late(WaitQueue& queue,
+                                                                PendingActions& actions) noexcept;
 
   std::mutex& mutex_;  // guards what follows
   WaitQueueOptions options_;

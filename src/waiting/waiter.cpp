@@ -1,5 +1,4 @@
-// How one call that waits begins, sleeps and ends. waiter_places.cpp has its places in queues,
-// waiter_requests.cpp what it asks, waiter_across_processes.cpp what needs a ticket.
+// How one call that waits begins and ends. waiter_requests.cpp has what it asks.
 #include "sluice/detail/waiter.hpp"
 
 #include <algorithm>
@@ -8,40 +7,25 @@
 
 #include "sluice/limiters/waitable.hpp"
 #include "src/util/uninitialized_array.hpp"
+#include "src/waiting/turn_in_line.hpp"
 #include "src/waiting/wait_queues.hpp"
 
 namespace sluice::detail {
 namespace {
 
-// A hint that was given without the store may be far too long: the store may be back at any time,
-// and is only tried when somebody asks.
-constexpr Span longest_degraded_sleep = std::chrono::milliseconds{50};
-
-// So many units of one caller count; those of a long queue still have a sum.
-constexpr Word most_units = Word{1} << 32;
+Arrival new_arrival(const Clock& clock) noexcept {
+  static std::atomic<std::uint64_t> arrivals{0};
+  return {to_word(clock.now()),
+          arrivals.fetch_add(1, std::memory_order_relaxed)};  // a mutex orders those of one queue
+}
 
 }  // namespace
 
 Waiter::Waiter(ClaimedLimits limits, const Deadline& deadline, Caller caller,
                const std::optional<Arrival>& arrival)
-    : limits_(std::move(limits)),
-      store_(limits_.front()->store()),
-      clock_(limits_.front()->store().clock()),
-      is_shared_(!limits_.front()->store().stamps_by_clock()),
-      deadline_(deadline.on(clock_)),
-      caller_(std::move(caller)),
+    : WaitCourse(std::move(limits), deadline, std::move(caller)),
       mutex_(limits_.front()->queues()->mutex()),
-      given_arrival_(arrival) {
-  places_.reserve(limits_.size());
-  for (const auto& limit : limits_) {
-    places_.push_back({.queues = limit->queues(),
-                       .key = queue_key(limit->key()),
-                       .units = std::clamp(limit->units(), Word{0}, most_units),
-                       .freed_early = limit->freed_early()});
-    plan_size_ += limit->step_count();
-  }
-  asked_.reserve(plan_size_ + 1);
-}
+      given_arrival_(arrival) {}
 
 std::system_error Waiter::failed(const CallName& call, const std::error_code& error) const {
   if (limits_.size() == 1) return limits_.front()->failed(call, error);
@@ -58,7 +42,7 @@ std::shared_ptr<const std::string> Waiter::reason_for(const std::error_code& err
 }
 
 std::unique_ptr<ClaimedLimit> Waiter::take_claim() {
-  if (!granted_.allowed) limits_.front()->answered(Outcome{{}, refusal_, {}, {}}, sent_);
+  if (!granted_.allowed) limits_.front()->answered(Outcome{{}, refusal_, {}, {}}, request_.sent());
   return std::move(limits_.front());
 }
 
@@ -66,7 +50,7 @@ void Waiter::start() noexcept {
   PendingActions actions;
   {
     const std::lock_guard lock(mutex_);
-    arrival_ = given_arrival_.value_or(new_arrival());
+    arrival_ = given_arrival_.value_or(new_arrival(clock_));
     try {
       take_places();
       actions = join(Time{}, Span{0});
@@ -75,39 +59,6 @@ void Waiter::start() noexcept {
     }
   }
   run(actions);
-}
-
-Arrival Waiter::new_arrival() const noexcept {
-  static std::atomic<std::uint64_t> arrivals{0};
-  return {to_word(clock_.now()),
-          arrivals.fetch_add(1, std::memory_order_relaxed)};  // a mutex orders those of one queue
-}
-
-Span Waiter::refill_time(const Decision& left) const noexcept {
-  return limits_[home_]->refill_time(left);
-}
-
-Span Waiter::time_for(Word first, Word further) const noexcept {
-  return limits_[home_]->time_for(first, further);
-}
-
-/// Something came back, or the turn did.
-void Waiter::wake(bool by_release) noexcept {
-  if (by_release) {
-    ask_at_ = earliest_ = Time::min();
-    home().releases = home().queue->releases;
-  }
-  if (stage_ != Stage::sleeping) return;
-  stage_ = Stage::queued;
-  resumes_ = true;
-}
-
-void Waiter::pause(Time now) noexcept {
-  home().queue->put_back(*this);
-  home().queue->in_flight_limit = 1;
-  stage_ = Stage::sleeping;
-  earliest_ = pause_end(now);
-  until_ = std::min(earliest_, recheck_at());
 }
 
 void Waiter::on_time() noexcept {
@@ -124,8 +75,8 @@ void Waiter::on_time() noexcept {
     } else if (stage_ == Stage::sleeping) {
       actions.timer = true;
     } else if (stage_ == Stage::queued && now >= deadline_) {
-      actions = end_refused(sleep_of_first());
-    } else if (is_overdue(now)) {
+      actions = end_refused(home().queue->sleep_before(*this));
+    } else if (is_at_store() && request_.is_overdue(now)) {
       actions = give_up();
     }
   }
@@ -152,7 +103,7 @@ Time Waiter::timer() const {
     case Stage::preparing:
     case Stage::asking:
     case Stage::entering:
-      return answer_by_;
+      return request_.answer_by();
     default:
       return Time::max();
   }
@@ -162,110 +113,6 @@ bool Waiter::is_under_way() const {
   const std::lock_guard lock(mutex_);
   if (stage_ == Stage::queued) return is_about_to_ask();
   return is_at_store() || stage_ == Stage::refunding;
-}
-
-/// Its next request follows at once. It must not count as waiting for an instant: a clock that
-/// advances whenever all threads wait would advance.
-bool Waiter::is_about_to_ask() const noexcept { return resumes_ && is_next(); }
-
-/// The wait ends without an answer. Only asking may have charged something: otherwise the last
-/// refusal holds.
-Waiter::PendingActions Waiter::give_up() noexcept {
-  home().queue->put_back(*this);
-  const Errc harmless = cancelled_ ? Errc::cancelled : Errc::timed_out;
-  const bool is_asking = stage_ == Stage::asking;
-  const bool is_refused = !is_asking && !cancelled_ && refusal_.at != Time{};
-  const PendingActions actions = is_refused ? end_refused(earliest_ - clock_.now())
-                                            : end(is_asking ? Errc::unknown : harmless);
-  stage_ = Stage::overdue;
-  return actions;
-}
-
-Waiter::PendingActions Waiter::take_answer(std::error_code error,
-                                           const Decision& decision) noexcept {
-  if (error) {
-    const bool harmless = cancelled_ && error == Failure::not_executed;
-    return end(harmless ? make_error_code(Errc::cancelled) : error);
-  }
-  if (!decision.allowed) return cancelled_ ? end(Errc::cancelled) : refuse(decision);
-  note_grant(decision);
-  const NextProcess wake = ticket_ ? pass_ticket_on() : NextProcess{};
-  return cancelled_ ? begin_refund(wake) : end({}, wake);
-}
-
-/// After a refusal: asks again later, or ends.
-Waiter::PendingActions Waiter::refuse(const Decision& decision) noexcept {
-  const Time now = clock_.now();
-  const Span hint = std::max(Span{1}, decision.retry_after);
-  refusal_ = decision;
-  refused_by_ = place_at(refused_by_);
-  places_[refused_by_].queue->last_answer = now;
-  if (ticket_) {
-    home().queue->in_flight_limit = 1;
-    return refuse_with_ticket(hint, now);
-  }
-  if (has_failed(hint, now)) return end_refused(hint);
-  home().queue->in_flight_limit = 1;
-  note_refusal(now, hint);
-  if (refused_by_ != home_) return move_to(refused_by_, sent_, now + degraded_sleep(hint), hint);
-  if (!is_first()) {
-    stage_ = Stage::queued;
-    return {.timer = true};
-  }
-  stage_ = Stage::sleeping;
-  earliest_ = now + hint;
-  until_ = std::min(now + sleep_after(hint), recheck_at());
-  if (home().freed_early) until_ = std::min(until_, deadline_);
-  return {.timer = true};
-}
-
-void Waiter::note_refusal(Time now, Span hint) noexcept {
-  Place& place = places_[refused_by_];
-  if (place.freed_early) hint = std::min(hint, place.queues->options_.recheck);
-  place.refused_until = now + degraded_sleep(hint);
-}
-
-/// No grant is possible by the deadline.
-bool Waiter::has_failed(Span hint, Time now) const noexcept {
-  const Span left = deadline_ - now;
-  return left <= Span{0} || (!places_[refused_by_].freed_early && hint > left);
-}
-
-/// How long a refused waiter sleeps whose hint is this.
-Span Waiter::sleep_after(Span hint) const noexcept {
-  if (home().freed_early) hint = std::min(hint, home().queues->options_.recheck);
-  return degraded_sleep(hint);
-}
-
-Span Waiter::degraded_sleep(Span hint) const noexcept {
-  return refusal_.source == Source::fallback ? std::min(hint, longest_degraded_sleep) : hint;
-}
-
-Waiter::PendingActions Waiter::end(std::error_code error, NextProcess wake) noexcept {
-  PendingActions actions = leave_queues();
-  stage_ = Stage::done;
-  actions.finish = !std::exchange(is_over_, true);
-  actions.wake = wake.client;
-  actions.wake_by = wake.by;
-  actions.error = error;
-  return actions;
-}
-
-Waiter::PendingActions Waiter::end_refused(Span wait) noexcept {
-  refusal_.allowed = false;
-  refusal_.retry_after = std::max(Span{1}, wait);
-  if (refusal_.at == Time{}) refusal_.at = clock_.now();
-  return end({});
-}
-
-Waiter::PendingActions Waiter::begin_refund(NextProcess wake) noexcept {
-  PendingActions actions = leave_queues();
-  stage_ = Stage::refunding;
-  self_ = shared_from_this();
-  actions.refund = true;
-  actions.wake = wake.client;
-  actions.wake_by = wake.by;
-  return actions;
 }
 
 void Waiter::run(const PendingActions& actions) noexcept {
@@ -284,7 +131,7 @@ void Waiter::run(const PendingActions& actions) noexcept {
   if (const auto& dropped = actions.dropped) {
     dropped->run({.finish = true,
                   .leave = actions.dropped_leaves,
-                  .ticket = dropped->ticket_,
+                  .ticket = dropped->turn_ ? dropped->turn_->ticket() : nullptr,
                   .error = Errc::too_many_waiters});
   }
   for (const Place& place : places_) place.queues->pump(place.key);
@@ -293,9 +140,7 @@ void Waiter::run(const PendingActions& actions) noexcept {
     overtaken->timer_changed();
   }
   if (actions.timer) timer_changed();
-  if (actions.wake != 0) {
-    actions.ticket->wake(actions.wake, actions.wake_by);
-  }
+  if (actions.wake.client != 0) actions.ticket->wake(actions.wake);
 }
 
 }  // namespace sluice::detail

@@ -16,6 +16,12 @@ enum class Woken : bool {
   by_release,  ///< something came back: the limiter may grant before its hint
 };
 
+/// A process of the wait line that is woken next; 0: none.
+struct NextProcess {
+  Word client;
+  Woken by;
+};
+
 /// The name of the wait line for `key`, under the same tag.
 [[nodiscard]] std::string wait_line_name(const Key& key);
 /// The name of the key under which a process of the wait line is woken.
