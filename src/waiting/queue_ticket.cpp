@@ -91,8 +91,7 @@ Step QueueTicket::turn_step(const Caller& caller, const Caller& next, Time now) 
            next.units, others_.enough(now)}};
 }
 
-Step QueueTicket::enter_step(const Caller& caller, Span life) noexcept {
-  stored_arrival_ = caller.arrival;
+Step QueueTicket::enter_step(const Caller& caller, Span life) const noexcept {
   return {
       &wait_line_enter, key(), {word_limit, client_, caller.arrival, life.count(), caller.units}};
 }
@@ -122,8 +121,9 @@ void QueueTicket::listen(const std::shared_ptr<WaitQueues>& queues,
   return;  // the first waiter asks again by its own timer
 }
 
-void QueueTicket::entered(Word rank, Time sent, Span life) noexcept {
+void QueueTicket::entered(Word arrival, Word rank, Time sent, Span life) noexcept {
   is_entered_ = true;
+  stored_arrival_ = arrival;
   rank_ = rank;
   alive_until_ = sent + life;
   renewed_at_ = sent;
@@ -142,11 +142,11 @@ void QueueTicket::passed_on(const Caller& next, Word rank, Time sent, Span life)
 /// The ticket in the store may have the arrival of a waiter that has gone, which is ahead of other
 /// processes. Two processes in that state would refuse each other for ever.
 bool QueueTicket::must_enter(Word rank) const noexcept {
-  return is_entered_ ? others_.first() != 0 && rank_ != rank : was_contended_;
+  return is_entered_ ? others_.first() != 0 && is_misplaced(rank) : was_contended_;
 }
 
 Time QueueTicket::renew_at(Word rank, Time ask, Time now, Span recheck) const noexcept {
-  if (!is_entered_ || rank_ != rank) return Time::min();
+  if (!is_entered_ || is_misplaced(rank)) return Time::min();
   const Span half = ttl_ / 2;
   if (alive_until_ < ask + half && ask > now) {  // it would expire before the hint
     return alive_until_ - longest_hint / 2 - half;

@@ -126,7 +126,7 @@ class QueueTicket : public std::enable_shared_from_this<QueueTicket> {
   /// Asks whether it is this caller's turn. If so, the ticket passes to the next one, or is given
   /// up.
   [[nodiscard]] Step turn_step(const Caller& caller, const Caller& next, Time now) const noexcept;
-  [[nodiscard]] Step enter_step(const Caller& caller, Span life) noexcept;
+  [[nodiscard]] Step enter_step(const Caller& caller, Span life) const noexcept;
   /// Gives the ticket up if its arrival in the store is this one, and wakes the process that is
   /// first then.
   void leave(Word at) noexcept;
@@ -140,15 +140,16 @@ class QueueTicket : public std::enable_shared_from_this<QueueTicket> {
 
   /// A request that was sent at `sent` has entered it, or failed to: then it is sent again when the
   /// ticket is to be renewed. A rank orders processes, see TurnInLine::rank().
-  void entered(Word rank, Time sent, Span life) noexcept;
+  void entered(Word arrival, Word rank, Time sent, Span life) noexcept;
   /// ... has passed it on to the next caller here, if there is one.
   void passed_on(const Caller& next, Word rank, Time sent, Span life) noexcept;
   /// It is no longer needed. Returns the arrival to leave(), or 0.
   [[nodiscard]] Word give_up() noexcept {
     return std::exchange(is_entered_, false) ? stored_arrival_ : 0;
   }
-  [[nodiscard]] Word stored_arrival() const noexcept { return stored_arrival_; }
   [[nodiscard]] bool is_before(Word rank) const noexcept { return is_entered_ && rank_ < rank; }
+  /// The waiters of this process have this rank, and the ticket another.
+  [[nodiscard]] bool is_misplaced(Word rank) const noexcept { return is_entered_ && rank_ != rank; }
   /// A caller of this rank must enter before it asks.
   [[nodiscard]] bool must_enter(Word rank) const noexcept;
   /// When a caller of this rank, who asks at `ask`, must enter or renew it.

@@ -96,7 +96,8 @@ bool QueuedCall::shares_flow_with(const QueuedCall& other) const noexcept {
   return caller_.priority == other.caller_.priority && caller_.flow == other.caller_.flow;
 }
 
-void QueuedCall::note_ask() noexcept {
+void QueuedCall::note_ask(Time now) noexcept {
+  asked_at_ = now;
   moves_ = 0;
   for (Place& place : places_) place.standing.ask(*place.queue);
 }
@@ -112,7 +113,7 @@ bool QueuedCall::was_woken() const noexcept {
 Time QueuedCall::units_at(std::size_t index, Time now) const noexcept {
   const Place& place = places_[index];
   const WaitQueue& queue = *place.queue;
-  Time at = queue.last_grant + limits_[index]->refill_time(queue.left);
+  Time at = queue.left_at + limits_[index]->refill_time(queue.left);
   at = std::max(at, place.standing.refused_until(queue));
   if (place.freed_early) at = std::min(at, deadline_);
   return at <= deadline_ ? std::max(now, at) : now;
@@ -122,7 +123,7 @@ Time QueuedCall::units_at(std::size_t index, Time now) const noexcept {
 /// something back.
 Time QueuedCall::recheck_at() const noexcept {
   if (!is_shared_) return Time::max();
-  return home().queue->last_answer + home().queues->options_.recheck;
+  return std::max(home().queue->last_answer, asked_at_) + home().queues->options_.recheck;
 }
 
 /// Another of its limits whose units cannot be there before those of its home.

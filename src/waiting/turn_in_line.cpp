@@ -76,7 +76,8 @@ Step TurnInLine::enter_step(Time now) noexcept {
   life_ = ticket_->ttl() + std::min(hint, QueueTicket::longest_hint);
   sent_rank_ = rank();
   moves_back_ = ticket_->is_before(sent_rank_);
-  return ticket_->enter_step({arrival_of(sent_rank_), units()}, life_);
+  sent_arrival_ = arrival_of(sent_rank_);
+  return ticket_->enter_step({sent_arrival_, units()}, life_);
 }
 
 Time TurnInLine::renew_at(Time now) const noexcept {
@@ -102,9 +103,9 @@ TurnInLine* TurnInLine::successor() const noexcept {
 /// Time::max(): not known.
 Time TurnInLine::own_units_at() const noexcept {
   const Decision& left = queue().left;
-  if (left.remaining >= call_.home().units) return queue().last_grant;
+  if (left.remaining >= call_.home().units) return queue().left_at;
   const Span refill = call_.limit().refill_time(left);
-  return refill == Span{0} ? Time::max() : queue().last_grant + refill;
+  return refill == Span{0} ? Time::max() : queue().left_at + refill;
 }
 
 /// Where turns are too slow, the waiter asks without its turn once the limiter has units for it and
@@ -185,7 +186,7 @@ NextProcess TurnInLine::refused(Time ask, Time now) noexcept {
 
 NextProcess TurnInLine::entered(const Outcome& outcome) noexcept {
   const bool was_behind = others_.are_ahead();
-  ticket_->entered(sent_rank_, call_.request_.sent(), life_);
+  ticket_->entered(sent_arrival_, sent_rank_, call_.request_.sent(), life_);
   if (outcome.error) {
     // Nobody wakes it while the store is away, and its limiter may have a policy.
     others_.ask_at_once();
@@ -206,7 +207,7 @@ Word TurnInLine::leave_if_nobody_waits() const noexcept {
   const auto& queues = call_.home().queues->queues_;
   const auto found = queues.find(call_.home().key);
   const bool anybody = found != queues.end() && found->second.homes > 0;
-  return anybody ? 0 : ticket_->stored_arrival();
+  return anybody ? 0 : sent_arrival_;
 }
 
 }  // namespace sluice::detail

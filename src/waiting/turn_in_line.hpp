@@ -39,6 +39,8 @@ class TurnInLine {
   /// It asks whether it is its turn, beside the limiter.
   [[nodiscard]] bool may_ask(Time now) const noexcept;
   [[nodiscard]] Step turn_step(Time now) noexcept;
+  /// The ticket has the place of a waiter that has left.
+  [[nodiscard]] bool is_misplaced() const noexcept { return ticket_->is_misplaced(rank()); }
   /// Or it enters the line, or renews its ticket: when it must.
   [[nodiscard]] Time renew_at(Time now) const noexcept;
   [[nodiscard]] Step enter_step(Time now) noexcept;
@@ -83,6 +85,7 @@ class TurnInLine {
   Time ask_at_ = Time::min();
   // Of the request at the store:
   Word sent_rank_ = 0;       // that it enters
+  Word sent_arrival_ = 0;    // ... by the store's clock
   bool moves_back_ = false;  // it gives up an earlier place
   Span life_{0};             // what it makes of the ticket's
   Word next_rank_ = 0;       // of the ticket after a grant

@@ -180,7 +180,7 @@ WaitCourse::Next WaitCourse::next_request(std::optional<Step>& step, bool& liste
     stage_ = Stage::entering;
     home().queue->in_flight_limit = 1;  // nobody asks meanwhile
   } else {
-    note_ask();
+    note_ask(now);
   }
   request_.begin(now, deadline_);
   self_ = shared();
@@ -217,9 +217,11 @@ PendingActions WaitCourse::take_answer(std::error_code error, const Decision& de
   if (!decision.allowed) return cancelled_ ? end(Errc::cancelled) : refuse(decision);
   home().queue->widen(decision.remaining);
   for (std::size_t i = 0; i < places_.size(); ++i) {
-    // What is decided in the place of the store says nothing of what the limit has left.
-    const bool is_known = !is_degraded(decision.source);
-    places_[i].queue->note_grant(is_known ? limits_[i]->decision() : Decision{}, clock_.now());
+    WaitQueue& queue = *places_[i].queue;
+    queue.last_answer = clock_.now();
+    // What came back meanwhile may have come before the grant, or after it.
+    const bool is_known = !places_[i].standing.is_released(queue) && !is_degraded(decision.source);
+    queue.note_left(is_known ? limits_[i]->decision() : Decision{}, queue.last_answer);
   }
   const NextProcess wake = turn_ ? turn_->pass_on() : NextProcess{};
   PendingActions actions = cancelled_ ? begin_refund() : end({});

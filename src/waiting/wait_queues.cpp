@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sluice/limiters/waitable.hpp"
+#include "src/waiting/turn_in_line.hpp"
 
 namespace sluice::detail {
 namespace {
@@ -101,12 +102,6 @@ void WaitQueue::widen(Word remaining) noexcept {
   in_flight_limit = std::min({2 * in_flight_limit, max_in_flight, most});
 }
 
-/// What a process has prefetched comes back earlier than the limit refills.
-void WaitQueue::note_grant(const Decision& granted, Time now) noexcept {
-  last_grant = last_answer = now;
-  left = granted.source == Source::prefetched ? Decision{} : granted;
-}
-
 /// One whose request is at the store stays, since the answer may be a grant.
 std::shared_ptr<Waiter> WaitQueue::victim_of(const std::shared_ptr<Waiter>& newest,
                                              Overflow overflow) const noexcept {
@@ -124,6 +119,19 @@ Span WaitQueue::sleep_before(const QueuedCall& call) const noexcept {
   }
   const Time now = first->clock_.now();
   return std::max(now, first->earliest_) - now;
+}
+
+void WaitQueue::note_left(const Decision& after, Time now) noexcept {
+  // What is decided in the place of the store says nothing of what the limit has left, and what a
+  // process has prefetched comes back earlier than the limit refills.
+  const bool is_of_limit = !is_degraded(after.source) && after.source != Source::prefetched;
+  left = is_of_limit ? after : Decision{};
+  left_at = now;
+}
+
+void WaitQueue::note_returned(const Decision& after, Time now) noexcept {
+  const bool is_new = left.at == Time{} || after.at == Time{};
+  if (is_new || now + after.reset_after <= left_at + left.reset_after) note_left(after, now);
 }
 
 /// Those that keep a turn here lose it when it is no longer their turn where they wait, or when
@@ -201,7 +209,7 @@ void WaitQueues::note_contended(const std::string& key, Time now) noexcept try {
   return;  // the next caller asks first
 }
 
-void WaitQueues::wake_first(std::string_view key, Woken by) noexcept try {
+void WaitQueues::wake_first(std::string_view key, Woken by, const Decision& left) noexcept try {
   const std::string name(key);
   std::shared_ptr<Waiter> woken;
   {
@@ -211,10 +219,14 @@ void WaitQueues::wake_first(std::string_view key, Woken by) noexcept try {
     WaitQueue& queue = found->second;
     ++queue.wakes;
     if (by == Woken::by_release) ++queue.releases;
-    queue.left = {};  // it has more now
     if (const auto ticket = queue.ticket.lock()) ticket->others().woke(by);
-    if (Waiter* const first = queue.first();
-        by == Woken::by_turn && first != nullptr && first->home().queue == &queue) {
+    Waiter* const first = queue.first();
+    if (by == Woken::by_release && first != nullptr) {
+      queue.note_returned(left, first->clock_.now());
+    } else {
+      queue.left = {};
+    }
+    if (by == Woken::by_turn && first != nullptr && first->home().queue == &queue) {
       first->wake(false);
       woken = first->shared_from_this();
     }
@@ -225,10 +237,10 @@ void WaitQueues::wake_first(std::string_view key, Woken by) noexcept try {
   return;  // the first waiter asks again by its own timer
 }
 
-void WaitQueues::wake_waiting(WhoWaits& queues, const Key& key) noexcept try {
+void WaitQueues::wake_waiting(WhoWaits& queues, const Key& key, const Decision& left) noexcept try {
   // Who is granted may end the limiter.
   const auto alive = static_cast<WaitQueues&>(queues).shared_from_this();
-  alive->wake_first(queue_key(key), Woken::by_release);
+  alive->wake_first(queue_key(key), Woken::by_release, left);
 } catch (const std::bad_alloc&) {
   return;  // the first waiter asks again by its own timer
 }
@@ -257,6 +269,7 @@ std::shared_ptr<Waiter> WaitQueues::next_to_ask(WaitQueue& queue) noexcept {
     if (queue.in_flight >= queue.in_flight_limit || !first->may_ask_too()) return nullptr;
   }
   if (first->home().standing.is_released(queue)) first->wake(true);
+  if (queue.in_flight == 0 && first->turn_ && first->turn_->is_misplaced()) first->wake(false);
   if (first->stage_ != Waiter::Stage::queued) return nullptr;
   return queue.take_first().shared_from_this();
 }
@@ -265,8 +278,9 @@ std::shared_ptr<Waiter> WaitQueues::next_to_ask(WaitQueue& queue) noexcept {
 std::shared_ptr<Waiter> WaitQueues::move_one_behind(WaitQueue& queue,
                                                     PendingActions& actions) noexcept {
   const Waiter* const first = queue.first_in_turn();
+  if (first == nullptr || first->home().queue == &queue) return nullptr;
   const auto place = queue.line.first_without_turn();
-  if (first == nullptr || first->home().queue == &queue || !place) return nullptr;
+  if (!place) return nullptr;
   Waiter& next = *queue.waiters.find(place->number)->second;
   WaitQueue& other = *first->home().queue;
   const auto place_there = next.place_in(other);

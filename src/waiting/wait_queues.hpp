@@ -66,7 +66,11 @@ struct WaitQueue {
   void put_back(const QueuedCall& call) noexcept;
   void grant(QueuedCall& call) noexcept;
   void widen(Word remaining) noexcept;
-  void note_grant(const Decision& granted, Time now) noexcept;
+  /// What the limit has left after a grant, `now`; none: not known.
+  void note_left(const Decision& after, Time now) noexcept;
+  /// ... after something came back. It may be heard behind what was decided later: what leaves more
+  /// counts.
+  void note_returned(const Decision& after, Time now) noexcept;
   /// The waiter that a full queue gives up for the newest one, perhaps that itself.
   [[nodiscard]] std::shared_ptr<Waiter> victim_of(const std::shared_ptr<Waiter>& newest,
                                                   Overflow overflow) const noexcept;
@@ -85,9 +89,9 @@ struct WaitQueue {
   std::uint64_t unjudged_one = 0;
   std::size_t in_flight = 0;                    // asking or entering
   std::size_t in_flight_limit = max_in_flight;  // as the last answer suggests
-  Time last_grant{};                            // the time of the latest grant
-  Time last_answer{};                           // ... or refusal by this limit
-  Decision left{};                              // what that has left
+  Time last_answer{};                           // the time of the latest, of this limit
+  Decision left{};                              // what the limit has left; none: not known
+  Time left_at{};                               // when that was heard
   bool is_pumping = false;
   bool pump_again = false;
   std::uint64_t wakes = 0;     // how often wake_first() was called
@@ -108,9 +112,9 @@ class WaitQueues : public WhoWaits, public std::enable_shared_from_this<WaitQueu
   void set(const WaitQueueOptions& options);
   [[nodiscard]] WaitQueueOptions options() const;
 
-  /// Has the first waiter for the key ask again at once, or at the limiter's hint if it is woken by
-  /// its turn alone.
-  void wake_first(std::string_view key, Woken by) noexcept;
+  /// Has the first waiter for the key ask again once its units are there: at once, if what the
+  /// limit has left does not say when. Woken by its turn alone, it asks at the limiter's hint.
+  void wake_first(std::string_view key, Woken by, const Decision& left = {}) noexcept;
 
   /// The number of this process in wait lines; 0: it has none.
   [[nodiscard]] Word client() const noexcept { return client_; }
@@ -126,7 +130,7 @@ class WaitQueues : public WhoWaits, public std::enable_shared_from_this<WaitQueu
   friend class WaitCourse;
   friend class Waiter;
 
-  static void wake_waiting(WhoWaits& queues, const Key& key) noexcept;
+  static void wake_waiting(WhoWaits& queues, const Key& key, const Decision& left) noexcept;
   /// A queue of the key, for a caller that will wait. Under the mutex. May throw std::bad_alloc.
   [[nodiscard]] WaitQueue& take_queue(const std::string& key);
   /// The ticket of this process for the key, shared by all that wait for it here; null without

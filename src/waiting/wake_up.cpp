@@ -71,9 +71,10 @@ Outcome WakeUp::own(const Outcome& outcome) const noexcept {
   return {{}, steps.back(), steps, outcome.output.first(line_->own_output)};
 }
 
-void WakeUp::wake_first(Store& store, const Outcome& outcome) const noexcept {
+void WakeUp::wake_first(Store& store, const Outcome& outcome, const Outcome& own) const noexcept {
   const Word first = outcome.output[line_->own_output + 1];
-  if (first == 0 || first == static_cast<const WaitQueues*>(waits_)->client()) return wake_here();
+  const Word here = static_cast<const WaitQueues*>(waits_)->client();
+  if (first == 0 || first == here) return wake_here(own.decision);
   wake_client(StoreRef(store), line_->tag, line_->name, first, Woken::by_release);
 }
 

@@ -503,11 +503,9 @@ class Program {
     Call& call = calls_[n];
     if (!call.is_held || call.process->port.is_dead) return;
     if (call.is_alone) act = Act::release;
-    // Who is woken by a place that comes back first asks before the units have come back, which the
-    // replay does not tell apart.
-    const bool has_place =
-        std::ranges::any_of(call.wants, [](const Want& want) { return want.kind == Kind::job; });
-    if (has_place && act == Act::refund) act = Act::release;
+    // Who is woken by what comes back first asks before the rest has come back, which the replay
+    // does not tell apart.
+    if (call.wants.size() > 1 && any_waits() && act == Act::refund) act = Act::release;
     if (act == Act::settle) return settle(n);
     call.is_held = false;
     log((act == Act::refund ? "refund " : "release ") + std::to_string(n));

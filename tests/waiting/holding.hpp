@@ -30,9 +30,10 @@ class Holding final : public Store {
   }
 
   [[nodiscard]] std::string_view first() const { return calls_.empty() ? "" : calls_[0]->name; }
-  void deliver() {
-    const auto call = std::move(calls_.front());
-    calls_.pop_front();
+  /// The answer to the oldest call but `newer`.
+  void deliver(std::size_t newer = 0) {
+    const auto call = std::move(calls_.at(newer));
+    calls_.erase(calls_.begin() + static_cast<std::ptrdiff_t>(newer));
     call->done({call->error, call->decision, call->steps, call->output});
   }
   void deliver_until(std::string_view name) {

@@ -164,6 +164,92 @@ TEST_CASE("what comes back while a refusal is on its way is not missed, whoever 
   }
 }
 
+namespace {
+
+/// A bucket of a token a second and 10 at once, of which all are spent.
+struct Spent {
+  Spent() { static_cast<void>(bucket.try_acquire("a", 10)); }
+  std::shared_ptr<detail::Waiter> wait(Cost cost, Time& granted) {
+    return wait_for(bucket, request_of(bucket, "a", cost), Deadline::never(),
+                    [&](std::error_code error, auto grant) {
+                      if (!error && grant) granted = store.time.now();
+                    });
+  }
+  void reward(Cost amount) {
+    const auto ignored = [](std::error_code, const Decision&) {};
+    auto verb = TokenBucket::Verbs::reward(bucket, "a", amount);
+    detail::Running<decltype(verb), decltype(ignored)>::start(std::move(verb), ignored);
+  }
+
+  Holding store;
+  TokenBucket bucket{store, "x", Quota::per_second(1).burst(10)};
+  Time start = store.time.now();
+};
+
+}  // namespace
+
+TEST_CASE("what came back in the meantime counts, in whatever order the answers arrive",
+          "[waiting][wake]") {
+  for (const bool in_order : {true, false}) {
+    CAPTURE(in_order);
+    Spent spent;
+    Time granted{};
+    const auto call = spent.wait(8, granted);
+    spent.store.time.advance(1s);
+    spent.store.holds = true;
+    spent.reward(2);
+    spent.reward(3);
+    spent.store.deliver(in_order ? 0 : 1);
+    spent.store.deliver();
+    spent.store.holds = false;
+    CHECK(granted == Time{});
+    spent.store.time.advance(10s);
+    CHECK(granted - spent.start == 3s);
+  }
+}
+
+TEST_CASE("what comes back while a grant is on its way goes to the next at once",
+          "[waiting][wake]") {
+  Spent spent;
+  Time first{};
+  Time second{};
+  const std::array calls{spent.wait(1, first), spent.wait(8, second)};
+  spent.store.holds = true;
+  spent.store.time.advance(1s);
+  spent.reward(8);
+  spent.store.deliver(1);
+  CHECK(first == Time{});
+  spent.store.deliver_all();
+  CHECK(first - spent.start == 1s);
+  CHECK(second - spent.start == 1s);
+}
+
+TEST_CASE("a ticket that enters while another call is granted is given up with its caller",
+          "[waiting][processes]") {
+  Spent spent;
+  spent.store.time.advance(1s);
+  spent.bucket.set_wait_queue(across);
+  const TokenBucket other(spent.store, "x", Quota::per_second(1).burst(10));
+  other.set_wait_queue({.across_processes = true, .client = 2});
+  Time granted{};
+  Time ignored{};
+  spent.store.holds = true;
+  const auto first = spent.wait(1, ignored);
+  const auto leaves = spent.wait(1, ignored);
+  spent.store.deliver(1);
+  CHECK(spent.store.first() == "token_bucket.reserve");
+  spent.store.deliver();
+  CHECK(spent.store.first() == "wait_line.enter");
+  spent.store.holds = false;
+  spent.store.deliver();
+  leaves->cancel();
+  const auto next =
+      wait_for(other, request_of(other, "a", 1), Deadline::never(),
+               [&](std::error_code, const auto&) { granted = spent.store.time.now(); });
+  spent.store.time.advance(1min);
+  CHECK(granted - spent.start == 2s);
+}
+
 TEST_CASE("a deadline at the beginning of time has passed", "[waiting]") {
   Holding store;
   const TokenBucket bucket(store, "x", Quota::per_hour(1).burst(1));

@@ -256,6 +256,20 @@ TEST_CASE("a cancelled caller blocks nobody, in its process or another", "[waiti
   CHECK(p.grants.back() == std::pair{4, p.time.now() - p.start});
 }
 
+TEST_CASE("a process has its place by those who wait there, also after one of them has left",
+          "[waiting][processes]") {
+  Processes<TokenBucket> p(2, Quota::per(1, 3s).burst(4));
+  static_cast<void>(p.limiter(0).try_acquire("a", 4));
+  p.wait(0, 1);
+  p.time.advance(1ms);
+  p.wait(1, 2, 4);
+  const auto interactive = p.wait(1, 3, 1, Deadline::never(), 1);
+  p.time.advance(2s);  // the first process has looked again, and is behind
+  interactive->cancel();
+  p.time.advance(20s);
+  CHECK(p.grants == Grants{{1, 3s}, {2, 15s}});
+}
+
 TEST_CASE("a deadline holds to the tick, whoever stands before", "[waiting][processes]") {
   Processes<ConcurrencyLimiter> p(2, 1, LeaseOptions{.ttl = 10min});
   p.wait(0, 0);

@@ -407,6 +407,43 @@ TEST_CASE("who waits for one key is woken after those of another have left", "[w
   CHECK(granted == 2);
 }
 
+TEST_CASE("who waits for a bucket that got less than it waits for asks when the rest is there",
+          "[waiting][wake]") {
+  VirtualClock time;
+  const auto store = make_virtual_store(time);
+  testing::FaultyStore wire(*store);
+  const TokenBucket bucket(wire, "x", Quota::per_second(1).burst(10));
+  bucket.set_wait_queue({.recheck = 1h});
+  Reservation spent = bucket.reserve("a", 10, 0s);
+  const Time start = time.now();
+  Time granted{};
+  const auto call = wait_for(bucket, request_of(bucket, "a", 8), Deadline::never(),
+                             [&](std::error_code, const auto&) { granted = time.now(); });
+  time.advance(1s);
+  const auto before = wire.counts().calls;
+  SECTION("by a settlement") {
+    bucket.settle("a", spent, 6);
+    time.advance(3s - 1us);
+    CHECK(granted == Time{});
+    CHECK(wire.counts().calls == before + 1);
+    time.advance(1us);
+    CHECK(granted - start == 4s);
+  }
+  SECTION("by several") {
+    bucket.reward("a", 1);
+    bucket.reward("a", 1);
+    bucket.refund("a", spent, 1);
+    CHECK(wire.counts().calls == before + 3);
+    time.advance(4s);
+    CHECK(granted - start == 5s);
+  }
+  SECTION("or all") {
+    bucket.reward("a", 7);
+    CHECK(granted - start == 1s);
+  }
+  CHECK(wire.counts().calls <= before + 4);
+}
+
 TEST_CASE("who waits under a quota that is raised waits as long as the new one says",
           "[waiting][wake]") {
   for (const std::size_t waits : {0U, 1U}) {

@@ -31,6 +31,19 @@ virtual void execute(const Plan& plan, Completion done) noexcept = 0;
 };
 }  // namespace architecture_page
 
+namespace calls_page {
+struct Rows {
+  bool send_next();
+};
+void end(const ConcurrencyLimiter& jobs, const TokenBucket& requests, Rows& rows) {
+const Call export_all({{jobs, "alice"}, {requests, "alice"}}, {.deadline = 10s, .end_by = 60s});
+export_all([&](const StopToken& stop) {
+  while (!stop.stop_requested() && rows.send_next()) {
+  }
+});
+}
+}  // namespace calls_page
+
 namespace composing_page {
 void plan(Store* store, const TokenBucket& user, const SlidingWindow& account, const Gates& gates, const Scope& scope) {
 const std::array steps{user.acquire_step("alice"), account.acquire_step("acme"), gates.pass_step(scope)};
@@ -188,35 +201,6 @@ Grants granted =
 if (!granted) return retry_later(granted.decision().retry_after);
 granted.get<Lease>(2).keep_alive(renewer);
 granted.settle(1, tokens_used);
-}
-struct Reply {
-  int status;
-  Span retry_after;
-  std::string text;
-  Word tokens;
-};
-struct Model {
-  Reply ask(const std::string& prompt);
-};
-void call(const TokenBucket& requests, const TokenBucket& tokens, const Gates& gates,
-          const Scope& account, Model& model, const std::string& prompt) {
-const Call ask({{requests, "alice"}, {tokens, "alice", Estimate{800}}, {gates, account}},
-               {.deadline = 30s});
-const std::string text = ask([&] {
-  const auto answer = model.ask(prompt);
-  if (answer.status == 429) throw RateLimited(answer.retry_after);
-  return Costed<std::string>{answer.text, answer.tokens};
-});
-}
-struct Rows {
-  bool send_next();
-};
-void end(const ConcurrencyLimiter& jobs, const TokenBucket& requests, Rows& rows) {
-const Call export_all({{jobs, "alice"}, {requests, "alice"}}, {.deadline = 10s, .end_by = 60s});
-export_all([&](const StopToken& stop) {
-  while (!stop.stop_requested() && rows.send_next()) {
-  }
-});
 }
 }  // namespace waiting_page
 

@@ -55,8 +55,8 @@ class WakeUp {
   /// asks_others().
   [[nodiscard]] Outcome own(const Outcome& outcome) const noexcept;
 
-  /// Called after the store has given something back.
-  void wake_here() const noexcept {
+  /// Called after the store has given something back, and has `left` that.
+  void wake_here(const Decision& left) const noexcept {
     if (waits_ == nullptr) return;
     // Either this sees the waiter, which has entered its queue, passed such a fence in
     // WaitQueues::take_queue() and then asked the store; or what it asked was decided after what
@@ -64,10 +64,11 @@ class WakeUp {
     std::atomic_thread_fence(std::memory_order_seq_cst);
     // Relaxed: a mutex guards what it leads to.
     const auto wake = waits_->wake.load(std::memory_order_relaxed);
-    if (wake != nullptr) wake(*waits_, *key_);
+    if (wake != nullptr) wake(*waits_, *key_, left);
   }
-  /// The same; `outcome` says which process is first. REQUIRES: asks_others().
-  void wake_first(Store& store, const Outcome& outcome) const noexcept;
+  /// The same; `outcome`, of which `own` is the call's part, says which process is first. REQUIRES:
+  /// asks_others().
+  void wake_first(Store& store, const Outcome& outcome, const Outcome& own) const noexcept;
 
  private:
   /// The wait line of the key, and the plan that asks for it.
@@ -128,7 +129,7 @@ class GivesBack {
   void hear(const Outcome& outcome) noexcept {
     if (wake_up_.asks_others()) return hear_all(outcome);
     verb_.hear(outcome);
-    if (!outcome.error && When{}(outcome)) wake_up_.wake_here();
+    if (!outcome.error && When{}(outcome)) wake_up_.wake_here(outcome.decision);
   }
   [[nodiscard]] Result take(std::error_code& error) { return verb_.take(error); }
   void commit() noexcept { detail::commit(verb_); }
@@ -144,7 +145,7 @@ class GivesBack {
     if (is_alone_) return;
     const Outcome own = wake_up_.own(outcome);
     verb_.hear(own);
-    if (!own.error && When{}(own)) wake_up_.wake_first(store(), outcome);
+    if (!own.error && When{}(own)) wake_up_.wake_first(store(), outcome, own);
   }
 
   Verb verb_;

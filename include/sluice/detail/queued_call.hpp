@@ -88,7 +88,7 @@ class QueuedCall {
   [[nodiscard]] Word own_units() const noexcept;
   [[nodiscard]] bool shares_flow_with(const QueuedCall& other) const noexcept;
   // When it asks.
-  void note_ask() noexcept;
+  void note_ask(Time now) noexcept;
   [[nodiscard]] bool was_woken() const noexcept;
   [[nodiscard]] Time units_at(std::size_t index, Time now) const noexcept;
   [[nodiscard]] Time pause_end(Time now) const noexcept { return units_at(home_, now); }
@@ -111,6 +111,7 @@ class QueuedCall {
   std::size_t moves_ = 0;    // since it asked or slept
   bool is_at_home_ = false;  // it is in that queue
   Time joined_{};            // when it came to it
+  Time asked_at_{};          // when it last asked all its limits
 };
 
 }  // namespace sluice::detail

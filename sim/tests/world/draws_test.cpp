@@ -59,7 +59,7 @@ net::awaitable<void> stand_in_line(Drawing& in) {
   const FixedWindow seconds(in.store, "seconds", 1, Calendar::every(1s));
   seconds.set_wait_queue({.across_processes = true});
   for (int i = 0; i < 3; ++i) {
-    co_await async_acquire(seconds, "k", 1, Deadline::never());
+    CHECK(co_await async_acquire(seconds, "k", 1, Deadline::never()));
   }
 }
 
@@ -78,7 +78,7 @@ net::awaitable<void> share_a_rate(Drawing& in) {
   SharedSlidingWindow(in.world.store(), "k")
       .configure("rate", RateType::per_client, 1, 1s, SpentPermits::forgotten);
   const SharedSlidingWindow rate(in.store, "k");
-  co_await async_acquire(rate, "rate", 1, Deadline::never());
+  CHECK(co_await async_acquire(rate, "rate", 1, Deadline::never()));
 }
 
 net::awaitable<void> shed(Drawing& in) {
