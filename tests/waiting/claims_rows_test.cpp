@@ -256,6 +256,125 @@ TEST_CASE("a limit stands still for no call that is not the first where it waits
   CHECK(bench.granted(call));
 }
 
+TEST_CASE("a call that has not waited for a limit keeps no turn there", "[claims][rows][leases]") {
+  Bench bench;
+  const TokenBucket a(bench.wire, "a", Quota::per_second(1).burst(1));
+  const ConcurrencyLimiter b(bench.wire, "b", 1, {.ttl = 1h});
+  bench.wait(10, {{b, "k"}});
+  bench.wait(call, {{a, "k"}, {b, "k"}});
+  bench.wait(11, {{a, "k"}});
+  CHECK(bench.granted_at(11) == 0s);
+}
+
+TEST_CASE("no limit stands still for a call that waits for a gate, and no gate for a call",
+          "[claims][rows]") {
+  Bench bench;
+  const TokenBucket a(bench.wire, "a", Quota::per_second(1).burst(1));
+  const Gates gates(bench.wire, "gate", {"account"}, {.ramp = 0s, .spacing = 0s});
+  const Scope scope = gates.scope("account", 1);
+  SECTION("a limit") {
+    bench.wait(10, {{a, "k"}});
+    bench.wait(call, {{a, "k"}, {gates, scope}});
+    bench.wait(11, {{a, "k"}});
+    bench.run_until(900ms);
+    gates.close(scope, 600ms);
+  }
+  SECTION("a gate") {
+    gates.close(scope, 1s);
+    bench.wait(call, {{gates, scope}, {a, "k"}});
+    bench.wait(11, {{gates, scope}});
+    bench.run_until(900ms);
+    bench.wait(10, {{a, "k"}});
+  }
+  bench.run_until(5s);
+  CHECK(bench.granted_at(11) == 1s);
+  CHECK(bench.granted(call));
+}
+
+TEST_CASE("a turn ends when it has been kept for long enough, whichever else is kept longer",
+          "[claims][rows][leases]") {
+  Bench bench;
+  const TokenBucket a(bench.wire, "a", Quota::per_second(1).burst(1));
+  const TokenBucket b(bench.wire, "b", Quota::per(1, 100ms).burst(1));
+  const ConcurrencyLimiter jobs(bench.wire, "jobs", 1, {.ttl = 1h});
+  bench.wait(10, {{a, "k"}});
+  bench.run_until(800ms);
+  bench.wait(call, {{b, "k"}, {a, "k"}, {jobs, "k"}});  // it waits for the second for 200 ms
+  bench.run_until(950ms);
+  REQUIRE(TokenBucket(*bench.store, "b", b.quota()).try_acquire("k"));
+  bench.run_until(1'010ms);
+  bench.wait(11, {{jobs, "k"}});
+  bench.run_until(1'060ms);  // and has waited for the first for 50 ms
+  bench.wait(12, {{b, "k"}});
+  bench.wait(13, {{a, "k"}});
+  bench.run_until(2s);
+  CHECK(bench.granted_at(12) == 1'100ms + 1us);
+  CHECK(bench.granted_at(13) == 1'250ms + 1us);
+}
+
+TEST_CASE("what a grant leaves of each of its limits is known of that", "[claims][rows]") {
+  Bench bench;
+  const TokenBucket a(bench.wire, "a", Quota::per_second(1).burst(3));
+  const TokenBucket b(bench.wire, "b", Quota::per_hour(1).burst(1));
+  const FixedWindow c(bench.wire, "c", 1, Calendar::every(24h));
+  a.set_wait_queue({.across_processes = false, .recheck = 1h});
+  REQUIRE(c.try_acquire("k"));
+  bench.wait(9, {{c, "k"}, {a, "k"}});  // the queue of the first limit remains
+  bench.wait(10, {{a, "k"}, {b, "k"}});
+  bench.wait(11, {{a, "k", 3}});
+  bench.run_until(1s);
+  CHECK(bench.granted_at(11) == 1s);
+}
+
+TEST_CASE("over a slow wire, too, a grant of a bucket costs one request", "[claims][rows]") {
+  Bench bench(100ms);
+  const TokenBucket bucket(bench.wire, "b", Quota::per_second(1).burst(1));
+  bucket.set_wait_queue({.across_processes = false, .recheck = 1h});
+  for (int name = 0; name < 10; ++name) bench.wait(name, {{bucket, "k"}});
+  bench.run_until(500ms);
+  const std::uint64_t before = bench.tap.operations;
+  bench.run_until(20s);
+  CHECK(bench.grants() == 10);
+  CHECK(bench.tap.operations - before == 9);
+}
+
+TEST_CASE("those behind a call that waits for its units do not ask beside it", "[claims][rows]") {
+  Bench bench(100ms);
+  const TokenBucket bucket(bench.wire, "b", Quota::per_second(1).burst(10));
+  bucket.set_wait_queue({.across_processes = false, .recheck = 1h});
+  for (const auto& [name, cost] : {std::pair{0, 10}, {1, 2}, {2, 8}, {3, 1}}) {
+    bench.wait(name, {{bucket, "k", cost}});
+  }
+  bench.run_until(500ms);
+  const std::uint64_t before = bench.tap.operations;
+  bench.wire.slowest = 0s;  // a blocking call
+  bucket.reward("k", 5);    // enough for the second, which leaves some
+  bench.wire.slowest = 100ms;
+  bench.run_until(20s);
+  CHECK(bench.grants() == 4);
+  CHECK(bench.tap.operations - before == 1 + 3);
+}
+
+TEST_CASE("a call that moves looks again a recheck after it asked all its limits",
+          "[claims][rows]") {
+  Bench bench;
+  const TokenBucket a(bench.wire, "a", Quota::per(1, 10s).burst(1));
+  const TokenBucket b(bench.wire, "b", Quota::per(1, 20s).burst(1));
+  for (const TokenBucket* limit : {&a, &b}) {
+    limit->set_wait_queue({.across_processes = false, .recheck = 1s});
+  }
+  REQUIRE(TokenBucket(*bench.store, "b", b.quota()).try_acquire("k"));
+  bench.wait(call, {{a, "k"}, {b, "k"}});
+  bench.wait(10, {{a, "k"}});
+  bench.run_until(5'500ms);
+  const std::uint64_t before = bench.tap.operations;
+  b.reward("k", 1);  // the call goes to wait for the other
+  bench.run_until(6s - 1us);
+  CHECK(bench.tap.operations == before + 1);
+  bench.run_until(6s);
+  CHECK(bench.tap.operations == before + 2);
+}
+
 TEST_CASE("a call keeps its place in the order of each of two busy limits", "[claims][rows]") {
   // As many later calls as the slower limit serves while it is refilled once.
   constexpr int most_overtaking = 3;
@@ -705,8 +824,9 @@ TEST_CASE("a grant of several limits costs two requests on average, and few at w
   const int flows = GENERATE(1, 2);
   const Asked asked = ask_at_random(random, {has_places, closes, flows});
   CAPTURE(has_places, closes, flows, asked.mean);
-  // Measured: 1.48 and 5, with places 1.68 and 9.
-  CHECK(asked.mean <= (has_places ? 1.9 : 1.6));
+  // Measured: 1.53 and 5, with places 1.74 and 9; of a tenth of the programs the mean deviates by
+  // 0.06.
+  CHECK(asked.mean <= (has_places ? 2.1 : 1.8));
   CHECK(asked.worst <= (has_places ? 18 : 10));  // without the closures
 }
 

@@ -168,7 +168,10 @@ namespace {
 
 /// A bucket of a token a second and 10 at once, of which all are spent.
 struct Spent {
-  Spent() { static_cast<void>(bucket.try_acquire("a", 10)); }
+  Spent() {
+    bucket.set_wait_queue({.across_processes = false, .recheck = 1h});
+    static_cast<void>(bucket.try_acquire("a", 10));
+  }
   std::shared_ptr<detail::Waiter> wait(Cost cost, Time& granted) {
     return wait_for(bucket, request_of(bucket, "a", cost), Deadline::never(),
                     [&](std::error_code error, auto grant) {
@@ -206,6 +209,26 @@ TEST_CASE("what came back in the meantime counts, in whatever order the answers 
     spent.store.time.advance(10s);
     CHECK(granted - spent.start == 3s);
   }
+}
+
+TEST_CASE("what was heard late does not put off who waits", "[waiting][wake]") {
+  Spent spent;
+  const TokenBucket elsewhere(spent.store, "x", spent.bucket.quota());
+  Time granted{};
+  const auto call = spent.wait(8, granted);
+  spent.store.time.advance(1s);
+  spent.store.holds = true;
+  spent.reward(3);  // 4 of 10
+  spent.store.holds = false;
+  REQUIRE(elsewhere.try_acquire("a", 3));
+  spent.store.holds = true;
+  spent.reward(1);  // 2 of 10
+  spent.store.deliver(1);
+  spent.store.time.advance(3s);
+  spent.store.deliver();
+  spent.store.holds = false;
+  spent.store.time.advance(10s);
+  CHECK(granted - spent.start == 7s);
 }
 
 TEST_CASE("what comes back while a grant is on its way goes to the next at once",
@@ -411,6 +434,113 @@ TEST_CASE("a ticket that is entered late leaves the wait line", "[waiting][overd
   CHECK(store.first() == "wait_line.leave");
   store.deliver_all();
   CHECK(waiter->times_over() == 1);
+}
+
+TEST_CASE("a ticket that is entered late stays in the wait line for who waits by then",
+          "[waiting][overdue][processes]") {
+  Holding store;
+  const ConcurrencyLimiter jobs(store, "x", 1, {.ttl = 10min});
+  jobs.set_wait_queue(across);
+  const Lease held = jobs.try_acquire("a");
+  store.holds = true;
+  End first;
+  End second;
+  const auto one = wait(jobs, store, first, 1s);
+  store.deliver();
+  REQUIRE(store.first() == "wait_line.enter");
+  const auto two = wait(jobs, store, second, Deadline::never());
+  store.time.advance(1s);
+  REQUIRE(first.over);
+  store.deliver();  // that it is entered
+  store.deliver();  // the refusal of the second
+  CHECK(store.first() == "wait_line.enter");
+  two->cancel();
+  store.holds = false;
+  store.deliver_all();
+  CHECK(second.error == Errc::cancelled);
+}
+
+TEST_CASE("a ticket that is entered late leaves the wait line, though one waits elsewhere",
+          "[waiting][overdue][processes]") {
+  Holding store;
+  const ConcurrencyLimiter jobs(store, "x", 1, {.ttl = 10min});
+  const FixedWindow window(store, "y", 1, Calendar::every(24h));
+  jobs.set_wait_queue(across);
+  window.set_wait_queue({.across_processes = false, .recheck = 24h});
+  const Lease held = jobs.try_acquire("a");
+  REQUIRE(window.try_acquire("a"));
+  const std::vector<Claim> claims{{window, "a"}, {jobs, "a"}};
+  const auto both = wait_for(Several{}, detail::limits_of(claims), Deadline::never(),
+                             [](std::error_code, const Grants&) {});
+  REQUIRE(window.waiting("a") == 1);
+  store.holds = true;
+  End end;
+  const auto waiter = wait(jobs, store, end, 1s);
+  store.deliver();
+  REQUIRE(store.first() == "wait_line.enter");
+  store.time.advance(1s);
+  REQUIRE(end.over);
+  store.deliver();
+  CHECK(store.first() == "wait_line.leave");
+  both->cancel();
+  store.holds = false;
+  store.deliver_all();
+}
+
+TEST_CASE("a wait that ends while its ticket is entered tells how long the limit still takes",
+          "[waiting][overdue][processes]") {
+  Holding store;
+  const ConcurrencyLimiter jobs(store, "x", 1, {.ttl = 10min});
+  jobs.set_wait_queue(across);
+  const Lease held = jobs.try_acquire("a");
+  store.holds = true;
+  Decision refusal;
+  const auto waiter = wait_for(jobs, request_of(jobs, "a"), 1s,
+                               [&](std::error_code, const Lease& no) { refusal = no.decision(); });
+  store.deliver();
+  REQUIRE(store.first() == "wait_line.enter");
+  store.time.advance(1s);
+  CHECK(waiter->times_over() == 1);
+  CHECK(refusal.retry_after == 10min - 1s);
+  store.holds = false;
+  store.deliver_all();
+}
+
+TEST_CASE("a request that is sent at the deadline has 100 ms for its answer",
+          "[waiting][overdue][leases]") {
+  Holding store;
+  const ConcurrencyLimiter jobs(store, "x", 1, {.ttl = 10min});
+  jobs.set_wait_queue({.across_processes = false, .recheck = 1h});
+  const Lease held = jobs.try_acquire("a");
+  End end;
+  const auto waiter = wait(jobs, store, end, 1s);
+  store.holds = true;
+  store.time.advance(1s);
+  CHECK(waiter->is_under_way());
+  store.time.advance(100ms - 1us);
+  CHECK_FALSE(end.over);
+  store.time.advance(1us);
+  CHECK(end.error == Errc::unknown);
+  store.holds = false;
+  store.deliver_all();
+  CHECK(waiter->times_over() == 1);
+}
+
+TEST_CASE("who is refused behind one that sleeps is told how long that sleeps",
+          "[waiting][leases]") {
+  Holding store;
+  const ConcurrencyLimiter jobs(store, "x", 1, {.ttl = 10min});
+  jobs.set_wait_queue({.across_processes = false, .recheck = 1h});
+  const Lease held = jobs.try_acquire("a");
+  End first;
+  const auto one = wait(jobs, store, first, Deadline::never());
+  Decision refusal;
+  const auto two = wait_for(jobs, request_of(jobs, "a"), 1s,
+                            [&](std::error_code, const Lease& no) { refusal = no.decision(); });
+  store.time.advance(1s);
+  CHECK(two->times_over() == 1);
+  CHECK(refusal.retry_after == 10min - 1s);
+  one->cancel();
 }
 
 TEST_CASE("a thread that waits is back at its deadline", "[waiting][overdue]") {

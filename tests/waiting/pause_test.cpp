@@ -109,6 +109,39 @@ TEST_CASE("in a backlog who could be granted at its deadline is granted, a tick 
   }
 }
 
+TEST_CASE("who comes behind one that knows when its units are there is refused at once, or in time",
+          "[waiting][backlog][L3]") {
+  Fixture f;
+  f.bucket.set_wait_queue({.across_processes = false, .recheck = 1h});
+  for (const int name : {1, 2, 3}) f.ends.wait(f.bucket, name, Deadline::never());
+  f.time.advance(1s);
+  CHECK(f.ends.is_granted(2, 1s));
+  f.ends.wait(f.bucket, 4, 2s - 1us);
+  CHECK(f.ends.is_refused(4, 1s));
+  CHECK(f.ends.all[4].hint == 2s);
+  f.ends.wait(f.bucket, 5, 2s);
+  f.time.advance(2s);
+  CHECK(f.ends.is_granted(5, 3s));
+}
+
+TEST_CASE("who knows when its units are there still looks again each recheck", "[waiting]") {
+  VirtualClock time;
+  const auto store = make_virtual_store(time);
+  Ends ends(time);
+  const TokenBucket bucket(*store, "b", Quota::per(1, 10s).burst(1));
+  const TokenBucket other(*store, "b", Quota::per(1, 10s).burst(1));
+  for (const TokenBucket* each : {&bucket, &other}) {
+    each->set_wait_queue({.across_processes = false});
+  }
+  for (const int name : {1, 2, 3}) ends.wait(bucket, name, Deadline::never());
+  time.advance(10s);
+  CHECK(ends.is_granted(2, 10s));
+  time.advance(100ms);
+  other.reset("a");
+  time.advance(1h);
+  CHECK(ends.is_granted(3, 11s));
+}
+
 TEST_CASE("who waits behind reservations is granted at its deadline, and refused at once before",
           "[waiting][backlog][L3]") {
   Fixture f;

@@ -526,6 +526,62 @@ TEST_CASE("a late answer of a rate that was asked for comes back", "[waiting][pr
   CHECK(scene.left() == 3);
 }
 
+TEST_CASE("a rate that has changed is not read after the end of the wait",
+          "[waiting][preparation]") {
+  Scene scene;
+  (void)scene.rate.config("t");
+  scene.configure(4, 1h);
+  scene.store.holds = true;
+  const auto waiting = scene.wait(1, 1s);
+  REQUIRE(scene.store.first() == asks);
+  scene.store.time.advance(1s);
+  CHECK(scene.end.error == Errc::unknown);
+  const std::size_t sent = scene.tap.names.size();
+  scene.store.holds = false;
+  scene.store.deliver_all();
+  CHECK(scene.tap.names.size() == sent);
+  CHECK(waiting->times_over() == 1);
+}
+
+TEST_CASE("a wait does not end while its request is handed over to the store",
+          "[waiting][preparation]") {
+  Scene scene;
+  (void)scene.rate.config("t");
+  scene.store.holds = true;
+  bool was_over = true;
+  scene.tap.sent = [&](std::string_view) {
+    scene.store.time.advance(2s);
+    was_over = scene.end.times != 0;
+  };
+  const auto waiting = scene.wait(1, 1s);
+  scene.tap.sent = {};
+  CHECK_FALSE(was_over);
+  scene.store.time.advance(100ms);
+  CHECK(scene.end.error == Errc::unknown);
+  scene.store.holds = false;
+  scene.store.deliver_all();
+  CHECK(waiting->times_over() == 1);
+}
+
+TEST_CASE("a lease is safe for as long as it lives after the request that asked for it",
+          "[waiting][preparation][leases]") {
+  Scene scene;
+  const ConcurrencyLimiter jobs(scene.tap, "jobs", 1, {.ttl = 1min});
+  scene.store.holds = true;
+  const auto waiting = scene.wait(std::vector<Claim>{{scene.rate, "t"}, {jobs, "t"}});
+  scene.store.time.advance(300ms);
+  scene.store.deliver_until(asks);
+  scene.store.time.advance(500ms);
+  scene.store.deliver_all();
+  scene.store.holds = false;
+  REQUIRE(scene.end.is_granted);
+  const auto& lease = scene.grants.get<Lease>(1);
+  scene.store.time.advance(1min - 500ms - 1us);
+  CHECK_FALSE(lease.lost());
+  scene.store.time.advance(1us);
+  CHECK(lease.lost());
+}
+
 TEST_CASE("a store that fails while the rate is read ends the wait in its error",
           "[waiting][preparation]") {
   /// Fails what reads a rate.

@@ -244,6 +244,69 @@ TEST_CASE("a cancelled waiter gives the ticket of its process up at once", "[wai
   CHECK(two.first() == 0);
 }
 
+TEST_CASE("a waiter that leaves wakes the process behind it", "[waiting][processes][leases]") {
+  // The first needs more than there is: with it goes what keeps the other waiting.
+  Leases two({.ticket_ttl = 1min, .recheck = 1h}, 2, long_lease);
+  const Lease held = ConcurrencyLimiter(*two.store, "x", 2, long_lease).try_acquire("a");
+  two.wait(0, 1, 2);
+  two.time.advance(10ms);
+  two.wait(1, 2);
+  two.time.advance(10ms);
+  CHECK(two.granted.empty());
+  two.probes[0]->cancel();
+  CHECK(two.granted.count(2) == 1);
+}
+
+TEST_CASE("a process that moves back in the line wakes the one that is first then",
+          "[waiting][processes][leases]") {
+  Leases two({.ticket_ttl = 1min, .recheck = 1h}, 2, long_lease);
+  const Lease held = ConcurrencyLimiter(*two.store, "x", 2, long_lease).try_acquire("a");
+  two.wait(0, 1, 2);
+  two.time.advance(10ms);
+  two.wait(1, 2);
+  two.time.advance(10ms);
+  two.wait(0, 3, 2);
+  two.time.advance(10ms);
+  CHECK(two.granted.empty());
+  two.probes[0]->cancel();  // its process has a later caller
+  CHECK(two.granted.count(2) == 1);
+}
+
+TEST_CASE("a call that keeps its turn while it waits elsewhere keeps no other process waiting",
+          "[waiting][processes][claims]") {
+  const bool is_alone = GENERATE(true, false);
+  VirtualClock time;
+  const auto store = make_virtual_store(time);
+  std::array<Wire, 2> wires{Wire(*store, time, 1), Wire(*store, time, 2)};
+  const Quota quota = Quota::per_second(1).burst(1);
+  const std::array limits{TokenBucket(wires[0], "a", quota), TokenBucket(wires[1], "a", quota)};
+  const TokenBucket other(wires[0], "b", Quota::per(1, 700ms).burst(1));
+  for (std::size_t i = 0; i < 2; ++i) {
+    limits[i].set_wait_queue({.client = static_cast<std::int64_t>(i + 1), .recheck = 1h});
+  }
+  REQUIRE(limits[0].try_acquire("k"));
+  const Time start = time.now();
+  const std::vector<Claim> claims{{limits[0], "k"}, {other, "k"}};
+  const auto both = wait_for(Several{}, detail::limits_of(claims), Deadline::never(),
+                             [](std::error_code, const Grants&) {});
+  time.advance(500ms);
+  Time granted{};
+  const auto behind = wait_for(limits[1], request_of(limits[1], "k"), Deadline::never(),
+                               [&](std::error_code, const auto&) { granted = time.now(); });
+  time.advance(300ms);
+  std::shared_ptr<detail::Waiter> later;
+  if (!is_alone) {
+    later = wait_for(limits[0], request_of(limits[0], "k"), Deadline::never(),
+                     [](std::error_code, const auto&) {});
+  }
+  REQUIRE(TokenBucket(*store, "b", other.quota()).try_acquire("k"));
+  time.advance(200ms);  // the first is refused by its other limit
+  CHECK(granted - start == 1s);
+  both->cancel();
+  behind->cancel();
+  if (later) later->cancel();
+}
+
 TEST_CASE("an option that changes while callers wait holds for those who come when none do",
           "[waiting][processes]") {
   Leases two({.ticket_ttl = 1min, .recheck = 1h}, 1, long_lease);

@@ -11,6 +11,7 @@
 #include "tests/support/limiters.hpp"
 #include "tests/support/seed.hpp"
 #include "tests/waiting/wake_rows.hpp"
+#include "tests/waiting/wire.hpp"
 
 namespace sluice::test {
 
@@ -482,6 +483,57 @@ TEST_CASE("a wait line that cannot be read does not keep a refund from being mad
   CHECK(!error);
   CHECK(held.granted == 2);
   CHECK(bucket.peek("a").remaining == 3);
+}
+
+TEST_CASE("a settlement that charges more wakes no other process", "[waiting][wake]") {
+  VirtualClock time;
+  const auto store = make_virtual_store(time);
+  std::array wires{Wire(*store, time, 1), Wire(*store, time, 2)};
+  const Quota quota = Quota::per(5, 1h).burst(5);
+  const std::array buckets{TokenBucket(wires[0], "x", quota), TokenBucket(wires[1], "x", quota)};
+  for (std::size_t i = 0; i < 2; ++i) {
+    buckets[i].set_wait_queue({.client = static_cast<std::int64_t>(i + 1), .recheck = 1h});
+  }
+  Reservation held = buckets[0].reserve("a", 4, 0s);
+  const auto wait = wait_for(buckets[1], request_of(buckets[1], "a", 3), Deadline::never(),
+                             [](std::error_code, const auto&) {});
+  buckets[0].settle("a", held, 5);
+  CHECK(wires[0].notices == 0);
+  buckets[0].reward("a", 1);
+  CHECK(wires[0].notices == 1);
+  wait->cancel();
+}
+
+TEST_CASE("the first looks again a recheck after the last answer, whichever caller had that",
+          "[waiting][wake]") {
+  VirtualClock time;
+  const auto store = make_virtual_store(time);
+  testing::FaultyStore wire(*store);
+  const TokenBucket bucket(wire, "x", Quota::per(1, 1h).burst(1));
+  bucket.set_wait_queue({.across_processes = false, .recheck = 1s});
+  const auto wait = [&] {
+    return wait_for(bucket, request_of(bucket, "a"), Deadline::never(),
+                    [](std::error_code, const auto&) {});
+  };
+  REQUIRE(bucket.try_acquire("a"));
+  const auto first = wait();
+  const auto second = wait();
+  const auto third = wait();
+  time.advance(300ms);
+  bucket.reward("a", 1);
+  CHECK(first->times_over() == 1);
+  const auto asked = [&, before = wire.counts().calls] { return wire.counts().calls - before; };
+  time.advance(1s - 1us);
+  CHECK(asked() == 0);
+  time.advance(1us);
+  CHECK(asked() == 1);
+  time.advance(500ms);
+  second->cancel();
+  time.advance(500ms - 1us);
+  CHECK(asked() == 1);
+  time.advance(1us);
+  CHECK(asked() == 2);
+  third->cancel();
 }
 
 TEST_CASE("no wake-up is missed by who begins to wait meanwhile", "[waiting][wake][threads]") {
