@@ -11,7 +11,8 @@
 namespace sluice {
 
 /// Units that are granted, now or at a later time, and that can be taken back: a decision that its
-/// limiter can undo. Every limiter with reserve() has these calls, each one store operation:
+/// limiter can undo. Every limiter whose reserve() returns one has these calls, each at most one
+/// store operation:
 ///
 ///     limiter.settle(key, grant, actual);   // the true cost: refunds, or charges the difference
 ///     limiter.refund(key, grant, amount);   // a part was not used

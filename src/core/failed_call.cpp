@@ -1,6 +1,5 @@
 // The messages of exceptions of failed calls: which value was wrong, and what is allowed.
 // Threading: functions of their arguments alone.
-#include <algorithm>
 #include <optional>
 #include <utility>
 

@@ -1,8 +1,6 @@
 // The verbs of leases: renewing and releasing.
 #include "sluice/limiters/detail/lease.hpp"
 
-#include <utility>
-
 namespace sluice::detail {
 
 std::optional<Plan> RenewVerb::next() noexcept {

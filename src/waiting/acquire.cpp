@@ -20,9 +20,10 @@ class BlockedWaiter final : public Waiter {
   /// Blocks until the wait has ended.
   std::error_code wait(const StopToken& stop) {
     const Uncancelled uncancelled;
-    start();
+    // Before the start: the store may answer while that asks it.
     const auto cancel = [this] { this->cancel(); };
     const StopCallback<decltype(cancel)> cancels(stop, cancel);
+    start();
     for (;;) {
       event_.reset();
       if (over_.load(std::memory_order_acquire)) break;  // pairs with finished()
@@ -75,7 +76,8 @@ class BlockedWaiter final : public Waiter {
 std::error_code error_before_wait(const ClaimedLimits& limits,
                                   const WaitOptions& options) noexcept {
   if (!limits.front()->store().may_block()) return Errc::would_deadlock;
-  return options.is_valid() ? std::error_code{} : Errc::invalid_argument;
+  if (!options.is_valid()) return Errc::invalid_argument;
+  return options.stop.stop_requested() ? Errc::cancelled : std::error_code{};
 }
 
 /// After the wait.

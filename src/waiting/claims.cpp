@@ -19,6 +19,7 @@ struct RefundCount {
 
   static void refunded(void* self, const Outcome&) noexcept {
     auto* const all = static_cast<RefundCount*>(self);
+    // Acquire and release: the last one deletes what the others have used.
     if (all->left.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
     const std::unique_ptr<RefundCount> owned(all);
     owned->done(Outcome{});

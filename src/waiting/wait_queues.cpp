@@ -210,7 +210,7 @@ void WaitQueues::note_contended(const std::string& key, Time now) noexcept try {
 }
 
 void WaitQueues::wake_first(std::string_view key, Woken by, const Decision& left) noexcept try {
-  const std::string name(key);
+  const std::string name(key);  // a grant may end the subscription that has called, and its key
   std::shared_ptr<Waiter> woken;
   {
     const std::lock_guard lock(mutex_);
@@ -375,6 +375,7 @@ void WaitQueues::pump(const std::string& key) noexcept {
   }
   queue.is_pumping = false;
   if (queue.callers == 0) queues_.erase(key);  // `found` may be stale
+  // Relaxed: the mutex orders it, and who still sees the pointer finds no queue.
   if (queues_.empty()) wake.store(nullptr, std::memory_order_relaxed);
 }
 

@@ -215,7 +215,7 @@ void Waiter::refunded(void* self, const Outcome&) noexcept {
   {
     const std::lock_guard lock(waiter.mutex_);
     alive = std::move(waiter.self_);
-    actions = waiter.end(waiter.cancelled_ ? Errc::cancelled : Errc::too_many_waiters);
+    actions = waiter.end(Errc::cancelled);
   }
   waiter.run(actions);
 }

@@ -1,6 +1,5 @@
 #include "src/waiting/wake_up.hpp"
 
-#include <algorithm>
 #include <new>
 
 #include "sluice/detail/gives_back.hpp"

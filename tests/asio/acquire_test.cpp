@@ -187,7 +187,10 @@ TEST_CASE("waits on a context that is destroyed leave the line, and their handle
   CHECK(bucket.waiting("a") == 0);
   CHECK(minutes.waiting("a") == 0);
   CHECK(clock.timers() == 0);
+  CHECK(bucket.peek("a").retry_after == 1s);  // for the first call alone
   clock.advance(1h);
+  CHECK(bucket.peek("a").remaining == 1);
+  CHECK(minutes.peek("a").remaining == 1);
 }
 
 TEST_CASE("the handler's executor and allocator are used", "[asio][waiting]") {

@@ -4,6 +4,7 @@
 
 #include "sluice/extend/store_wrapper.hpp"
 #include "sluice/sluice.hpp"
+#include "sluice/testing/faulty_store.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/stores.hpp"
 
@@ -287,6 +288,21 @@ TEST_CASE(
     const SharedSlidingWindow unset(store, "other");
     static_cast<void>(unset.acquire("api", 1, 1h, {}, error));
     CHECK(error == Errc::not_configured);
+  });
+}
+
+TEST_CASE("a wait that is stopped before it begins asks nothing", "[waiting]") {
+  for_each_store([](Store& store, VirtualClock&) {
+    testing::FaultyStore wire(store);
+    const TokenBucket bucket(wire, "b", Quota::per_second(1).burst(1));
+    StopSource stop;
+    stop.request_stop();
+    std::error_code error;
+    CHECK_FALSE(bucket.acquire("a", 1, 1min, {.stop = stop.get_token()}, error));
+    CHECK(error == Errc::cancelled);
+    CHECK_THROWS_AS(bucket.acquire("a", 1, 1min, {.stop = stop.get_token()}), std::system_error);
+    CHECK(wire.counts().calls == 0);
+    CHECK(bucket.peek("a").remaining == 1);
   });
 }
 

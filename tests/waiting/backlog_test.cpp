@@ -104,6 +104,22 @@ TEST_CASE("twenty processes with a backlog are one queue, at three operations a 
   }
 }
 
+TEST_CASE("two or seven processes are one queue too, at three operations a grant",
+          "[waiting][backlog]") {
+  for (const auto& [name, run] : limiters) {
+    for (const std::size_t processes : {2U, 7U}) {
+      CAPTURE(name, processes);
+      const BacklogOptions options{
+          .processes = processes, .arrivals = 13, .length = 10min, .slowest = 1ms};
+      const Backlog backlog = run(options);
+      CAPTURE(backlog.operations_per_grant());
+      CHECK(static_cast<double>(backlog.operations) <= most_operations(options, backlog));
+      CHECK(backlog.is_fifo);
+      CHECK(backlog.refusals == 0);
+    }
+  }
+}
+
 TEST_CASE("without tickets all processes ask at the hint, each of them once a grant",
           "[waiting][backlog]") {
   for (const auto& run :

@@ -170,41 +170,54 @@ TEST_CASE("callers that give up leave what they waited for to those behind them"
   });
 }
 
+namespace {
+
+enum class Order : std::uint8_t { as_they_came, reverse, drawn, cancel_waits };
+
+/// Forty wait for a limit of one a second; after 3.5 s those end that were not granted.
+template <class Make>
+void end_forty(Make make, Order order, Span slowest, Random& random) {
+  VirtualClock time;
+  const auto store = make_virtual_store(time);
+  Wire wire(*store, time, 1);
+  wire.slowest = slowest;
+  const auto limit = make(wire);
+  using L = std::remove_const_t<decltype(limit)>;
+  std::vector<std::shared_ptr<Probe<L>>> callers;
+  for (int i = 0; i < 40; ++i) {
+    callers.push_back(wait_for(limit, {"a", 1}, Deadline::never(), [](auto, const auto&) {}));
+  }
+  time.advance(3'500ms);
+  if (order == Order::reverse) std::ranges::reverse(callers);
+  if (order == Order::drawn) {
+    for (std::size_t i = callers.size(); i > 1; --i)
+      std::swap(callers[i - 1], callers[random.below(i)]);
+  }
+  if (order == Order::cancel_waits) {
+    limit.cancel_waits();
+  } else {
+    for (const auto& caller : callers) caller->cancel();
+  }
+  time.advance(1ms);
+  CHECK(limit.waiting("a") == 0);
+  for (const auto& caller : callers) CHECK(caller->times_over() == 1);
+  // Four were granted.
+  CHECK(make(*store).peek("a").retry_after <= 500ms + 2 * slowest);
+}
+
+}  // namespace
+
 TEST_CASE("forty callers that end in any order leave nothing charged", "[waiting][giving_up]") {
   Random random("forty callers that end in any order leave nothing charged");
   CAPTURE(random.repeat());
-  enum class Order : std::uint8_t { as_they_came, reverse, drawn, cancel_waits };
   for (const Order order :
        {Order::as_they_came, Order::reverse, Order::drawn, Order::cancel_waits}) {
     for (const Span slowest : {Span{0}, Span{500us}}) {
       CAPTURE(static_cast<int>(order), slowest);
-      VirtualClock time;
-      const auto store = make_virtual_store(time);
-      Wire wire(*store, time, 1);
-      wire.slowest = slowest;
-      const TokenBucket bucket(wire, "b", Quota::per_second(1).burst(1));
-      std::vector<std::shared_ptr<Probe<TokenBucket>>> callers;
-      for (int i = 0; i < 40; ++i) {
-        callers.push_back(wait_for(bucket, {"a", 1}, Deadline::never(), [](auto, const auto&) {}));
-      }
-      time.advance(3'500ms);
-      if (order == Order::reverse) std::ranges::reverse(callers);
-      if (order == Order::drawn) {
-        for (std::size_t i = callers.size(); i > 1; --i) {
-          std::swap(callers[i - 1], callers[random.below(i)]);
-        }
-      }
-      if (order == Order::cancel_waits) {
-        bucket.cancel_waits();
-      } else {
-        for (const auto& caller : callers) caller->cancel();
-      }
-      time.advance(1ms);
-      CHECK(bucket.waiting("a") == 0);
-      for (const auto& caller : callers) CHECK(caller->times_over() == 1);
-      // Four were granted.
-      const TokenBucket next(*store, "b", Quota::per_second(1).burst(1));
-      CHECK(next.peek("a").retry_after <= 500ms + 2 * slowest);
+      const auto end_all = [&](auto make) { end_forty(make, order, slowest, random); };
+      end_all([](Store& at) { return TokenBucket(at, "b", Quota::per_second(1).burst(1)); });
+      end_all([](Store& at) { return SlidingWindow(at, "w", {{1, 1s}}); });
+      end_all([](Store& at) { return SlotLock(at, "s", 1s); });
     }
   }
 }

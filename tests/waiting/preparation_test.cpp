@@ -2,7 +2,6 @@
 // the store and may change meanwhile. Threading: everything on the thread that moves the clock.
 #include <array>
 #include <functional>
-#include <optional>
 #include <vector>
 
 #include "tests/catch.hpp"
@@ -422,23 +421,6 @@ TEST_CASE("a wait that is cancelled at any instant ends once, and nothing stays 
   CHECK(granted > 0);
   CHECK(granted < 12);
   CHECK(preparing >= 2);
-}
-
-TEST_CASE("what is cancelled while a rate is read was never asked for", "[waiting][preparation]") {
-  const bool alone = GENERATE(true, false);
-  for (int steps = 0; steps < 12; ++steps) {
-    Changing scene(alone, false);
-    for (int i = 0; i < steps; ++i) scene.go_on();
-    const bool is_reading = scene.end.times == 0 && scene.store.first() == reads;
-    const auto asked = std::ranges::count(scene.tap.names, reads);
-    const std::size_t sent = scene.tap.names.size();
-    scene.waiting->cancel();
-    scene.settle();
-    if (!is_reading) continue;
-    CHECK(scene.end.error == Errc::cancelled);
-    CHECK(std::ranges::count(scene.tap.names, reads) == asked);
-    CHECK(scene.tap.names.size() == sent);
-  }
 }
 
 TEST_CASE("a wait ends at its deadline though the rate has not been read",

@@ -138,6 +138,57 @@ TEST_CASE("leases go to the callers in the order in which they came, in whicheve
   CHECK(p.order() == numbers(0, 11));
 }
 
+TEST_CASE("seven processes share five places in turn", "[waiting][processes][leases]") {
+  Random random("seven processes share five places in turn");
+  CAPTURE(random.repeat());
+  Processes<ConcurrencyLimiter> p(7, 5, LeaseOptions{.ttl = 10min});
+  std::array<int, 7> served{};
+  std::array<Time, 7> came{};
+  std::multimap<Time, int> ends;
+  Span longest{0};
+  std::size_t seen = 0;
+  const auto come = [&](int process) {
+    came[static_cast<std::size_t>(process)] = p.time.now();
+    p.wait(process, process);
+  };
+  for (int process = 0; process < 7; ++process) come(process);
+  while (p.time.now() - p.start < 10min) {
+    for (; seen < p.grants.size(); ++seen) {
+      const int process = p.grants[seen].first;
+      const auto index = static_cast<std::size_t>(process);
+      ++served[index];
+      longest = std::max(longest, p.time.now() - came[index]);
+      ends.emplace(p.time.now() + Span{random.between(300'000, 1'800'000)}, process);
+    }
+    p.time.set(ends.begin()->first);
+    const int process = ends.begin()->second;
+    ends.erase(ends.begin());
+    p.refund(process);
+    come(process);
+  }
+  for (const auto& [end, process] : ends) p.refund(process);
+  p.time.advance(1s);
+  CHECK(longest <= 1'800ms);
+  const auto [least, most] = std::ranges::minmax(served);
+  CHECK(10 * (most - least) <= 2 * most);
+}
+
+TEST_CASE("a process that reserves ahead keeps the limit beside those that wait, and comes first",
+          "[waiting][processes]") {
+  Processes<TokenBucket> p(2, Quota::per_second(10).burst(1));
+  int reserved = 0;
+  for (int i = 0; i < 600; ++i) {
+    p.wait(0, i);
+    // Half of what the limit grants, up to a second ahead.
+    if (i % 2 == 0) reserved += p.limiter(1).reserve("a", 1, 1s).allowed;
+    p.time.advance(100ms);
+  }
+  CHECK(reserved == 300);
+  CHECK(p.grants.size() + 300 <= 601);
+  CHECK(p.grants.size() + 300 >= 590);
+  p.limiter(0).cancel_waits();
+}
+
 TEST_CASE("a lease that a process without waiters gives back wakes the right one elsewhere",
           "[waiting][processes][leases]") {
   Processes<ConcurrencyLimiter> p(4, 1, LeaseOptions{.ttl = 10min});

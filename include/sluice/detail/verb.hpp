@@ -54,9 +54,9 @@ class StepVerb {
  public:
   using Result = std::invoke_result_t<const Make&, const Outcome&, std::error_code&>;
 
-  /// Without a step, the call is over at once with `error` and an empty result.
   StepVerb(Store& store, const Step& step, Make make)
       : store_(&store), step_(step), make_(std::move(make)), due_(true) {}
+  /// Without a step, the call is over at once with `error` and an empty result.
   StepVerb(Store& store, const std::optional<Step>& step, Make make, std::error_code error = {})
       : store_(&store),
         step_(step),

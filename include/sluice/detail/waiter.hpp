@@ -28,7 +28,7 @@ struct PendingActions;
 class Waiter;
 
 /// The requests of a call, of which one at a time is at the store. Under the mutex of the waits,
-/// but for handed_over().
+/// but for handed_over(), and for sent(), which the thread that has the answer calls as well.
 class RequestAtStore {
  public:
   /// It is sent now.
@@ -90,7 +90,8 @@ class RequestAtStore {
 /// grants is refunded: overdue.
 ///
 /// Everything runs under the mutex of the waits. What is to be done after that is unlocked is
-/// returned, and for Waiter::run().
+/// returned, and for Waiter::run(). While a request is at the store, nobody else changes what the
+/// thread that has it reads without the mutex: the limits, the home and the turn.
 class WaitCourse : public QueuedCall {
  protected:
   friend class TurnInLine;

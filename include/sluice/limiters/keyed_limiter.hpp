@@ -17,10 +17,10 @@ namespace sluice {
 /// Reservation. Each limiter says how much of a grant it can refund. A refused reservation, and one
 /// that a FallbackStore granted without its store, has nothing to refund or to charge.
 ///
-/// Immutable: one object serves any number of threads. Every call but acquire() is one store
-/// operation, by a rule that is O(1), or O(windows). Borrows or owns its store: see StoreHandle. A
-/// moved-from limiter has no name: keys without a name of their own then fail with
-/// Errc::invalid_key. See docs/failures.md.
+/// Thread-safe: one object serves any number of threads. Unless a limiter says otherwise, every
+/// call but acquire() is at most one store operation, by a rule that is O(1), or O(windows).
+/// Borrows or owns its store: see StoreHandle. A moved-from limiter has no name: keys without a
+/// name of their own then fail with Errc::invalid_key. See docs/failures.md.
 template <class Limiter>
 class KeyedLimiter : public Waitable {
  public:

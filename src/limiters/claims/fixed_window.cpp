@@ -20,6 +20,11 @@ std::unique_ptr<detail::ClaimedLimit> FixedWindow::Verbs::claim(const FixedWindo
   return std::make_unique<Claimed>(window, key, cost);
 }
 
-template class KeyedLimiter<FixedWindow>;
+template Reservation KeyedLimiter<FixedWindow>::acquire(const KeyArg&, Cost, const Deadline&,
+                                                        const WaitOptions&) const;
+template Reservation KeyedLimiter<FixedWindow>::acquire(const KeyArg&, Cost, const Deadline&,
+                                                        const WaitOptions&,
+                                                        std::error_code&) const noexcept;
+template std::size_t KeyedLimiter<FixedWindow>::waiting(const KeyArg&) const;
 
 }  // namespace sluice

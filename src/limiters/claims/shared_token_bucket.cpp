@@ -21,6 +21,11 @@ std::unique_ptr<detail::ClaimedLimit> SharedTokenBucket::Verbs::claim(
   return std::make_unique<Claimed>(bucket, key, cost);
 }
 
-template class KeyedLimiter<SharedTokenBucket>;
+template Reservation KeyedLimiter<SharedTokenBucket>::acquire(const KeyArg&, Cost, const Deadline&,
+                                                              const WaitOptions&) const;
+template Reservation KeyedLimiter<SharedTokenBucket>::acquire(const KeyArg&, Cost, const Deadline&,
+                                                              const WaitOptions&,
+                                                              std::error_code&) const noexcept;
+template std::size_t KeyedLimiter<SharedTokenBucket>::waiting(const KeyArg&) const;
 
 }  // namespace sluice

@@ -32,6 +32,11 @@ std::unique_ptr<detail::ClaimedLimit> SlidingWindow::Verbs::claim(const SlidingW
   return std::make_unique<Claimed>(windows, key, cost);
 }
 
-template class KeyedLimiter<SlidingWindow>;
+template Reservation KeyedLimiter<SlidingWindow>::acquire(const KeyArg&, Cost, const Deadline&,
+                                                          const WaitOptions&) const;
+template Reservation KeyedLimiter<SlidingWindow>::acquire(const KeyArg&, Cost, const Deadline&,
+                                                          const WaitOptions&,
+                                                          std::error_code&) const noexcept;
+template std::size_t KeyedLimiter<SlidingWindow>::waiting(const KeyArg&) const;
 
 }  // namespace sluice

@@ -21,6 +21,13 @@ std::unique_ptr<detail::ClaimedLimit> SlidingWindowCounter::Verbs::claim(
   return std::make_unique<Claimed>(counter, key, cost);
 }
 
-template class KeyedLimiter<SlidingWindowCounter>;
+template Reservation KeyedLimiter<SlidingWindowCounter>::acquire(const KeyArg&, Cost,
+                                                                 const Deadline&,
+                                                                 const WaitOptions&) const;
+template Reservation KeyedLimiter<SlidingWindowCounter>::acquire(const KeyArg&, Cost,
+                                                                 const Deadline&,
+                                                                 const WaitOptions&,
+                                                                 std::error_code&) const noexcept;
+template std::size_t KeyedLimiter<SlidingWindowCounter>::waiting(const KeyArg&) const;
 
 }  // namespace sluice

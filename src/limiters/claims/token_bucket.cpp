@@ -40,6 +40,11 @@ std::unique_ptr<detail::ClaimedLimit> TokenBucket::Verbs::claim(const TokenBucke
   return std::make_unique<Claimed>(bucket, key, cost);
 }
 
-template class KeyedLimiter<TokenBucket>;
+template Reservation KeyedLimiter<TokenBucket>::acquire(const KeyArg&, Cost, const Deadline&,
+                                                        const WaitOptions&) const;
+template Reservation KeyedLimiter<TokenBucket>::acquire(const KeyArg&, Cost, const Deadline&,
+                                                        const WaitOptions&,
+                                                        std::error_code&) const noexcept;
+template std::size_t KeyedLimiter<TokenBucket>::waiting(const KeyArg&) const;
 
 }  // namespace sluice

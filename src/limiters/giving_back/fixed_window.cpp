@@ -6,7 +6,15 @@
 
 namespace sluice {
 
-template class KeyedLimiter<FixedWindow>;
+template Word KeyedLimiter<FixedWindow>::refund(const KeyArg&, Reservation&, Cost) const;
+template Word KeyedLimiter<FixedWindow>::refund(const KeyArg&, Reservation&, Cost,
+                                                std::error_code&) const noexcept;
+template Word KeyedLimiter<FixedWindow>::cancel(const KeyArg&, Reservation&) const;
+template Word KeyedLimiter<FixedWindow>::cancel(const KeyArg&, Reservation&,
+                                                std::error_code&) const noexcept;
+template Settlement KeyedLimiter<FixedWindow>::settle(const KeyArg&, Reservation&, Cost) const;
+template Settlement KeyedLimiter<FixedWindow>::settle(const KeyArg&, Reservation&, Cost,
+                                                      std::error_code&) const noexcept;
 
 Decision FixedWindow::reward(const KeyArg& key, Cost amount,
                              std::error_code& error) const noexcept {

@@ -6,7 +6,16 @@
 
 namespace sluice {
 
-template class KeyedLimiter<SharedTokenBucket>;
+template Word KeyedLimiter<SharedTokenBucket>::refund(const KeyArg&, Reservation&, Cost) const;
+template Word KeyedLimiter<SharedTokenBucket>::refund(const KeyArg&, Reservation&, Cost,
+                                                      std::error_code&) const noexcept;
+template Word KeyedLimiter<SharedTokenBucket>::cancel(const KeyArg&, Reservation&) const;
+template Word KeyedLimiter<SharedTokenBucket>::cancel(const KeyArg&, Reservation&,
+                                                      std::error_code&) const noexcept;
+template Settlement KeyedLimiter<SharedTokenBucket>::settle(const KeyArg&, Reservation&,
+                                                            Cost) const;
+template Settlement KeyedLimiter<SharedTokenBucket>::settle(const KeyArg&, Reservation&, Cost,
+                                                            std::error_code&) const noexcept;
 
 void SharedTokenBucket::reset(const KeyArg& key, std::error_code& error) const noexcept {
   detail::run(Verbs::reset(*this, key), error);

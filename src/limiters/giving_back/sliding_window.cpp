@@ -6,7 +6,15 @@
 
 namespace sluice {
 
-template class KeyedLimiter<SlidingWindow>;
+template Word KeyedLimiter<SlidingWindow>::refund(const KeyArg&, Reservation&, Cost) const;
+template Word KeyedLimiter<SlidingWindow>::refund(const KeyArg&, Reservation&, Cost,
+                                                  std::error_code&) const noexcept;
+template Word KeyedLimiter<SlidingWindow>::cancel(const KeyArg&, Reservation&) const;
+template Word KeyedLimiter<SlidingWindow>::cancel(const KeyArg&, Reservation&,
+                                                  std::error_code&) const noexcept;
+template Settlement KeyedLimiter<SlidingWindow>::settle(const KeyArg&, Reservation&, Cost) const;
+template Settlement KeyedLimiter<SlidingWindow>::settle(const KeyArg&, Reservation&, Cost,
+                                                        std::error_code&) const noexcept;
 
 Decision SlidingWindow::reward(const KeyArg& key, Cost amount,
                                std::error_code& error) const noexcept {

@@ -6,7 +6,16 @@
 
 namespace sluice {
 
-template class KeyedLimiter<SlidingWindowCounter>;
+template Word KeyedLimiter<SlidingWindowCounter>::refund(const KeyArg&, Reservation&, Cost) const;
+template Word KeyedLimiter<SlidingWindowCounter>::refund(const KeyArg&, Reservation&, Cost,
+                                                         std::error_code&) const noexcept;
+template Word KeyedLimiter<SlidingWindowCounter>::cancel(const KeyArg&, Reservation&) const;
+template Word KeyedLimiter<SlidingWindowCounter>::cancel(const KeyArg&, Reservation&,
+                                                         std::error_code&) const noexcept;
+template Settlement KeyedLimiter<SlidingWindowCounter>::settle(const KeyArg&, Reservation&,
+                                                               Cost) const;
+template Settlement KeyedLimiter<SlidingWindowCounter>::settle(const KeyArg&, Reservation&, Cost,
+                                                               std::error_code&) const noexcept;
 
 Decision SlidingWindowCounter::reward(const KeyArg& key, Cost amount,
                                       std::error_code& error) const noexcept {

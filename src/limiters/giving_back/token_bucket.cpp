@@ -6,7 +6,15 @@
 
 namespace sluice {
 
-template class KeyedLimiter<TokenBucket>;
+template Word KeyedLimiter<TokenBucket>::refund(const KeyArg&, Reservation&, Cost) const;
+template Word KeyedLimiter<TokenBucket>::refund(const KeyArg&, Reservation&, Cost,
+                                                std::error_code&) const noexcept;
+template Word KeyedLimiter<TokenBucket>::cancel(const KeyArg&, Reservation&) const;
+template Word KeyedLimiter<TokenBucket>::cancel(const KeyArg&, Reservation&,
+                                                std::error_code&) const noexcept;
+template Settlement KeyedLimiter<TokenBucket>::settle(const KeyArg&, Reservation&, Cost) const;
+template Settlement KeyedLimiter<TokenBucket>::settle(const KeyArg&, Reservation&, Cost,
+                                                      std::error_code&) const noexcept;
 
 void TokenBucket::reset(const KeyArg& key, std::error_code& error) const noexcept {
   detail::run(Verbs::reset(*this, key), error);

@@ -44,7 +44,8 @@ class SharedSlidingWindow::Asking {
   std::array<Word, 2> words_{};
 };
 
-/// Verbs of the calls; see sluice/detail/verb.hpp. The limiter need not live until they are over.
+/// Verbs of the calls; see sluice/detail/verb.hpp. The limiter, or a copy of it, must live until
+/// those that give something back are over.
 struct SharedSlidingWindow::Verbs {
   struct Claimed;
   static std::unique_ptr<detail::ClaimedLimit> claim(const SharedSlidingWindow& limiter,
