@@ -58,10 +58,7 @@ endforeach()
 
 set(headers_left_out "")
 if(NOT SLUICE_ASIO)
-  list(APPEND headers_left_out PATTERN "asio*" EXCLUDE PATTERN "world*" EXCLUDE)
-  foreach(name IN ITEMS figures rehearse resource run scenario warm_up worker_clock)
-    list(APPEND headers_left_out PATTERN "sim/${name}.hpp" EXCLUDE)
-  endforeach()
+  list(APPEND headers_left_out PATTERN "asio*" EXCLUDE)
 endif()
 if(NOT SLUICE_REDIS)
   list(APPEND headers_left_out PATTERN "redis" EXCLUDE)
@@ -69,13 +66,23 @@ endif()
 if(NOT SLUICE_TIMEZONE)
   list(APPEND headers_left_out PATTERN "timezone" EXCLUDE)
 endif()
-if(NOT SLUICE_SIM)
-  list(APPEND headers_left_out PATTERN "sim" EXCLUDE PATTERN "world*" EXCLUDE)
-endif()
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/sluice"
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
   FILES_MATCHING PATTERN "*.hpp" ${headers_left_out}
 )
+if(SLUICE_SIM)
+  set(headers_left_out "")
+  if(NOT SLUICE_ASIO)
+    foreach(name IN ITEMS figures rehearse resource run scenario warm_up worker_clock)
+      list(APPEND headers_left_out PATTERN "sim/${name}.hpp" EXCLUDE)
+    endforeach()
+    list(APPEND headers_left_out PATTERN "world*" EXCLUDE)
+  endif()
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/sim/include/sluice"
+    DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
+    FILES_MATCHING PATTERN "*.hpp" ${headers_left_out}
+  )
+endif()
 
 configure_package_config_file(
   "${PROJECT_SOURCE_DIR}/cmake/sluice-config.cmake.in" "${CMAKE_CURRENT_BINARY_DIR}/sluice-config.cmake"

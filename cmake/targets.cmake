@@ -23,6 +23,12 @@ function(sluice_library target component)
   sluice_warnings(${target})
 endfunction()
 
+# sluice_simulator(<target> <component>): a library of the simulator, whose public headers are in sim/include.
+function(sluice_simulator target component)
+  sluice_library(${target} ${component})
+  target_include_directories(${target} PUBLIC "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/sim/include>")
+endfunction()
+
 # sluice_headers(<component>): a library that is only headers.
 function(sluice_headers component)
   add_library(sluice_${component} INTERFACE)

@@ -1,4 +1,5 @@
 #include "sluice/sim/replicated_store.hpp"
+#include "sluice/extend/operation.hpp"
 
 #include <algorithm>
 #include <stdexcept>

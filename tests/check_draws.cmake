@@ -7,7 +7,7 @@ set(allowed
   "src/core/rng.cpp"
   "include/sluice/clock.hpp"                    # rng_of()
   "include/sluice/memory_store.hpp"             # says so
-  "include/sluice/redis/redis_store.hpp"        # says so
+  "include/sluice/redis/redis_options.hpp"      # says so
   "backends/memory/memory_store.cpp"            # on clocks without draws of their own
   "src/stores/prefetch_store.cpp"               # the same
   "src/limiters/shared_sliding_window.cpp"                         # the same

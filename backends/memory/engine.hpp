@@ -13,6 +13,8 @@
 #include "backends/memory/spin.hpp"
 #include "backends/memory/table.hpp"
 #include "sluice/detail/blocked_call.hpp"
+#include "sluice/extend/binding.hpp"
+#include "sluice/extend/subscription.hpp"
 #include "sluice/memory_store.hpp"
 
 namespace sluice::memory {

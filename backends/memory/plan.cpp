@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "backends/memory/plan_run.hpp"
+#include "sluice/extend/conclude.hpp"
 
 namespace sluice::memory {
 

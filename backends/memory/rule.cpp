@@ -4,6 +4,7 @@
 
 #include "backends/memory/engine.hpp"
 #include "backends/memory/locked_slot.hpp"
+#include "sluice/extend/conclude.hpp"
 
 namespace sluice::memory {
 

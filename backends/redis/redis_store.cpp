@@ -12,6 +12,7 @@
 #include "backends/redis/client.hpp"
 #include "backends/redis/protocol/hash_slot.hpp"
 #include "sluice/detail/uncancelled.hpp"
+#include "sluice/extend/conclude.hpp"
 
 namespace sluice {
 namespace {

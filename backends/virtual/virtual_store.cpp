@@ -9,7 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "sluice/extend/conclude.hpp"
 #include "sluice/extend/idempotency_record.hpp"
+#include "sluice/extend/subscription.hpp"
 
 namespace sluice {
 namespace {

@@ -4,6 +4,7 @@
 #include <deque>
 
 #include "bench/memory/baselines.hpp"
+#include "sluice/extend/binding.hpp"
 #include "sluice/sluice.hpp"
 
 namespace sluice::bench {

@@ -1,4 +1,5 @@
 // A store of your own, and the call that checks that it keeps every promise of a Store.
+#include <sluice/extend/conclude.hpp>
 #include <sluice/extend/idempotency_record.hpp>
 #include <sluice/sluice.hpp>
 #include <sluice/testing/conformance.hpp>

@@ -47,7 +47,7 @@ function target(link, hash, anchor) {
     return "@ref " link
   }
   if (link ~ /\.hpp$/) {
-    sub(/^include\//, "", link)
+    sub(/^(sim\/)?include\//, "", link)
     return "@ref " link
   }
   if (link ~ /^docs\/examples/) return "examples.html"
@@ -110,7 +110,7 @@ function with_classes(line, parts, count, i, name, done, nested) {
 
 # The classes of namespace sluice, outside detail.
 BEGIN {
-  command = "find include/sluice -name '*.hpp' -not -path '*/detail/*'"
+  command = "find include/sluice sim/include/sluice -name '*.hpp' -not -path '*/detail/*'"
   while ((command | getline header) > 0) {
     scope = ""
     while ((getline line < header) > 0) {

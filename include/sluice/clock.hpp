@@ -5,14 +5,14 @@
 #include <string>
 
 #include "sluice/detail/life.hpp"
-#include "sluice/extend/manual_reset_event.hpp"
-#include "sluice/extend/timer_callback.hpp"
 #include "sluice/rng.hpp"
 #include "sluice/time.hpp"
 
 namespace sluice {
 
-class TimedLoop;
+class ManualResetEvent;  // sluice/extend/manual_reset_event.hpp
+class TimedLoop;         // sluice/asio/timed_loop.hpp
+class TimerCallback;     // sluice/extend/timer_callback.hpp
 
 /// The result of Clock::set_timer().
 enum class TimerState : std::uint8_t {

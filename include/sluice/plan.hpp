@@ -7,8 +7,7 @@
 #include <optional>
 #include <span>
 
-#include "sluice/extend/binding.hpp"
-#include "sluice/extend/operation.hpp"
+#include "sluice/extend/verdict.hpp"
 #include "sluice/key.hpp"
 #include "sluice/rng.hpp"
 #include "sluice/stop_token.hpp"
@@ -16,6 +15,8 @@
 namespace sluice {
 
 class Store;
+struct Binding;    // sluice/extend/binding.hpp
+struct Operation;  // sluice/extend/operation.hpp
 
 namespace detail {
 /// A key as a limiter uses it: with its name, and its store.

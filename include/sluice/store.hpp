@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -11,10 +12,11 @@
 
 #include "sluice/clock.hpp"
 #include "sluice/decision.hpp"
-#include "sluice/extend/subscription.hpp"
 #include "sluice/plan.hpp"
 
 namespace sluice {
+
+class Subscription;  // sluice/extend/subscription.hpp
 
 namespace detail {
 /// An address that differs from thread to thread.
@@ -202,35 +204,13 @@ class NewStore : public std::unique_ptr<S> {
   S* operator->() const&& = delete;  // or keep it in a variable
 };
 
-/// The part of a step that conclude() needs.
-struct AskedStep {
-  const Operation* operation = nullptr;
-  Word limit = 0;
-  std::size_t output = 0;
-
-  AskedStep() = default;
-  explicit AskedStep(const Step& step) noexcept
-      : operation(step.operation),
-        limit(step.args[0]),
-        output(output_count(*step.operation, step.table.size())) {}
-};
+/// The number of output words of a plan's steps.
+[[nodiscard]] std::size_t output_count(std::span<const Step> steps) noexcept;
 
 /// The output words of the step at `index`, out of those of a whole plan. REQUIRES: `output` is
 /// that of an outcome of these steps without an error.
 [[nodiscard]] std::span<const Word> output_of(std::span<const Word> output,
                                               std::span<const Step> steps,
                                               std::size_t index) noexcept;
-
-/// Computes the outcome of a plan from the verdicts of its steps, all made at `at`, and delivers
-/// it: the first failed step, else the refused step with the longest wait, else the step with the
-/// least remaining, with the longest wait of all steps (zero except for reservations). `output`
-/// contains the output words of all steps, one step after the other. For implementations of stores.
-/// REQUIRES: asked and verdicts have the same size, 1 to Plan::max_steps, and `output` is complete.
-void conclude(std::span<const AskedStep> asked, std::span<const Verdict> verdicts,
-              std::span<const Word> output, Time at, Source source, Completion& done) noexcept;
-
-/// The same for steps.
-void conclude(std::span<const Step> steps, std::span<const Verdict> verdicts,
-              std::span<const Word> output, Time at, Source source, Completion& done) noexcept;
 
 }  // namespace sluice

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "sluice/clock.hpp"
+#include "sluice/extend/manual_reset_event.hpp"
+#include "sluice/extend/timer_callback.hpp"
 
 namespace sluice {
 

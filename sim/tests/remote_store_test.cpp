@@ -1,11 +1,13 @@
 // A store behind a network: when plans arrive, when answers come, what becomes of lost ones.
 // Threading: single-threaded.
 #include "sluice/sim/remote_store.hpp"
+#include "sluice/extend/subscription.hpp"
 
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "sluice/extend/operation.hpp"
 #include "sluice/limiters/token_bucket.hpp"
 #include "sluice/virtual_store.hpp"
 #include "tests/catch.hpp"

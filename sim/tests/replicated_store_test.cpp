@@ -1,5 +1,6 @@
 // A store with a lagging replica, against a plain one. Threading: single-threaded.
 #include "sluice/sim/replicated_store.hpp"
+#include "sluice/extend/subscription.hpp"
 
 #include <array>
 #include <stdexcept>

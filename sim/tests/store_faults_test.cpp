@@ -5,6 +5,8 @@
 #include <optional>
 #include <vector>
 
+#include "sluice/extend/operation.hpp"
+#include "sluice/extend/subscription.hpp"
 #include "sluice/limiters/token_bucket.hpp"
 #include "sluice/sim/remote_store.hpp"
 #include "sluice/virtual_store.hpp"

@@ -4,6 +4,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "sluice/extend/manual_reset_event.hpp"
+#include "sluice/extend/timer_callback.hpp"
 #include "sluice/sim/random.hpp"
 #include "sluice/sim/world.hpp"
 

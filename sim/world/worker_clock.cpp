@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "sluice/extend/manual_reset_event.hpp"
+#include "sluice/extend/timer_callback.hpp"
 #include "sluice/sim/random.hpp"
 
 namespace sluice::sim {

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "sluice/extend/timer_callback.hpp"
 #include "sluice/sim/resource.hpp"
 #include "sluice/virtual_store.hpp"
 

@@ -4,6 +4,7 @@
 
 #include "sluice/calls/call.hpp"
 #include "sluice/decide.hpp"
+#include "sluice/extend/manual_reset_event.hpp"
 #include "sluice/limiters/lease.hpp"
 #include "src/calls/leases_of.hpp"
 

@@ -1,5 +1,7 @@
 // The only place in the library that reads a real clock.
 #include "sluice/clock.hpp"
+#include "sluice/extend/manual_reset_event.hpp"
+#include "sluice/extend/timer_callback.hpp"
 
 #include <algorithm>
 #include <cstdint>

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "sluice/extend/operation.hpp"
+#include "sluice/store.hpp"
 #include "src/util/siphash.hpp"
 
 namespace sluice {
@@ -36,8 +38,7 @@ IdempotencyRecord::IdempotencyRecord(Word at, std::span<const Step> steps,
 IdempotencyRecord::IdempotencyRecord(std::span<const Word> words,
                                      std::span<const Step> steps) noexcept
     : steps_(steps.size()) {
-  std::size_t expected = 2 + 4 * steps.size();
-  for (const Step& step : steps) expected += output_count(*step.operation, step.table.size());
+  const std::size_t expected = words_for(steps.size(), output_count(steps));
   if (words.size() < expected || words[1] != fingerprint(steps)) return;
   std::copy_n(words.begin(), expected, words_.begin());
   size_ = expected;

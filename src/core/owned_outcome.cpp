@@ -1,5 +1,6 @@
 // Copying an outcome. All memory is allocated before the plan is executed.
 #include "sluice/owned_outcome.hpp"
+#include "sluice/extend/operation.hpp"
 
 #include <algorithm>
 #include <numeric>

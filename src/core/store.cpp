@@ -3,6 +3,9 @@
 
 #include <algorithm>
 
+#include "sluice/extend/binding.hpp"
+#include "sluice/extend/conclude.hpp"
+#include "sluice/extend/subscription.hpp"
 #include "src/util/uninitialized_array.hpp"
 
 namespace sluice {
@@ -95,14 +98,15 @@ std::shared_ptr<const std::string> Store::reason_of(
   return nullptr;
 }
 
+std::size_t output_count(std::span<const Step> steps) noexcept {
+  std::size_t count = 0;
+  for (const Step& step : steps) count += output_count(*step.operation, step.table.size());
+  return count;
+}
+
 std::span<const Word> output_of(std::span<const Word> output, std::span<const Step> steps,
                                 std::size_t index) noexcept {
-  const auto count = [](const Step& step) {
-    return output_count(*step.operation, step.table.size());
-  };
-  std::size_t first = 0;
-  for (std::size_t i = 0; i < index; ++i) first += count(steps[i]);
-  return output.subspan(first, count(steps[index]));
+  return output.subspan(output_count(steps.first(index)), output_count(steps.subspan(index, 1)));
 }
 
 RequestId RequestId::draw(Rng& rng) {

@@ -10,6 +10,8 @@
 #include <utility>
 
 #include "sluice/detail/uncancelled.hpp"
+#include "sluice/extend/manual_reset_event.hpp"
+#include "sluice/extend/timer_callback.hpp"
 
 namespace sluice {
 namespace {

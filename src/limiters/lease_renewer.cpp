@@ -10,6 +10,7 @@
 #include "sluice/detail/fork_count.hpp"
 #include "sluice/detail/held_lease.hpp"
 #include "sluice/detail/uncancelled.hpp"
+#include "sluice/extend/manual_reset_event.hpp"
 
 namespace sluice {
 namespace {

@@ -5,6 +5,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "sluice/extend/binding.hpp"
+#include "sluice/extend/operation.hpp"
 #include "src/core/unit_text.hpp"
 #include "src/limiters/or_throw.hpp"
 

@@ -1,4 +1,5 @@
 // The rows of the token bucket.
+#include "sluice/extend/operation.hpp"
 #include "src/rules/token_bucket_kernel.hpp"
 
 namespace sluice {

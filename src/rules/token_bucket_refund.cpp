@@ -2,6 +2,7 @@
 // same names, same order.
 #include <algorithm>
 
+#include "sluice/extend/operation.hpp"
 #include "sluice/rules/token_bucket_reserve.hpp"
 #include "src/rules/token_bucket_position.hpp"
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "sluice/extend/operation.hpp"
 #include "src/rules/token_bucket_ahead.hpp"
 #include "src/rules/token_bucket_position.hpp"
 

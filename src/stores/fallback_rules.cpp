@@ -1,4 +1,5 @@
 #include "src/stores/fallback_rules.hpp"
+#include "sluice/extend/operation.hpp"
 
 #include <algorithm>
 

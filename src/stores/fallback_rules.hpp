@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "sluice/extend/operation.hpp"
 #include "sluice/store.hpp"
 
 namespace sluice::detail {

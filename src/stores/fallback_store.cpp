@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "sluice/extend/conclude.hpp"
 #include "sluice/extend/owned_plan.hpp"
 #include "sluice/extend/store_wrapper.hpp"
 #include "sluice/rules/leases.hpp"

@@ -1,4 +1,5 @@
 #include "src/stores/prefetch_account.hpp"
+#include "sluice/extend/operation.hpp"
 
 #include <algorithm>
 #include <new>

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "sluice/detail/blocked_call.hpp"
+#include "sluice/extend/binding.hpp"
 #include "sluice/rules/token_bucket.hpp"
 #include "src/stores/prefetch_impl.hpp"
 

@@ -12,7 +12,10 @@
 
 #include "sluice/detail/in_flight.hpp"
 #include "sluice/detail/store_ref.hpp"
+#include "sluice/extend/binding.hpp"
+#include "sluice/extend/conclude.hpp"
 #include "sluice/extend/owned_plan.hpp"
+#include "sluice/extend/subscription.hpp"
 #include "sluice/prefetch_store.hpp"
 #include "src/stores/prefetch_account.hpp"
 #include "src/stores/prefetch_credit.hpp"

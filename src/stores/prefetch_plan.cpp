@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <new>
 
+#include "sluice/extend/conclude.hpp"
 #include "src/stores/prefetch_impl.hpp"
 
 namespace sluice {

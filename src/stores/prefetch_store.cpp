@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "sluice/extend/binding.hpp"
 #include "src/stores/prefetch_impl.hpp"
 #include "src/util/siphash.hpp"
 

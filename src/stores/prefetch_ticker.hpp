@@ -7,6 +7,7 @@
 
 #include "sluice/clock.hpp"
 #include "sluice/detail/clock_thread.hpp"
+#include "sluice/extend/timer_callback.hpp"
 
 namespace sluice::prefetch {
 

@@ -3,6 +3,7 @@
 #include <new>
 #include <utility>
 
+#include "sluice/extend/subscription.hpp"
 #include "src/stores/prefetch_impl.hpp"
 
 namespace sluice {

@@ -25,7 +25,7 @@ void require_same_answer(std::span<const Step> steps, const Answered& before,
             about("of step " + std::to_string(i) + " expected " + describe(before.each[i]) +
                   ", got " + describe(again.each[i])));
   }
-  const std::size_t told = count_output(steps);
+  const std::size_t told = output_count(steps);
   require(
       std::ranges::equal(std::span(before.output).first(told), std::span(again.output).first(told)),
       about("other output than before"));

@@ -1,5 +1,7 @@
 // LateAnswers: the timers that deliver.
 #include "src/testing/late_answers.hpp"
+#include "sluice/extend/manual_reset_event.hpp"
+#include "sluice/extend/timer_callback.hpp"
 
 #include <exception>
 #include <new>

@@ -149,12 +149,6 @@ bool same(const Decision& a, const Decision& b) {
          a.reset_after == b.reset_after && a.at == b.at;
 }
 
-std::size_t count_output(std::span<const Step> steps) {
-  std::size_t count = 0;
-  for (const Step& step : steps) count += output_count(*step.operation, step.table.size());
-  return count;
-}
-
 Answered answered_plainly(Store& store, const std::error_code& error, const Decision& decision) {
   Answered answered;
   answered.error = error;

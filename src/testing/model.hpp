@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "sluice/decide.hpp"
+#include "sluice/extend/binding.hpp"
+#include "sluice/extend/operation.hpp"
 #include "src/testing/context.hpp"
 #include "src/testing/generators.hpp"
 
@@ -75,7 +77,6 @@ struct Subject {
 [[nodiscard]] std::string describe(std::error_code error);
 [[nodiscard]] std::string describe(std::span<const Word> words);
 [[nodiscard]] bool same(const Decision& a, const Decision& b);
-[[nodiscard]] std::size_t count_output(std::span<const Step> steps);
 
 /// The answer of a store to one plan.
 struct Answered {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "sluice/extend/operation.hpp"
 #include "src/testing/trace_line.hpp"
 
 namespace sluice::testing::detail {

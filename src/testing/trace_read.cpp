@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "sluice/extend/operation.hpp"
 #include "sluice/testing/text.hpp"
 #include "src/testing/cursor.hpp"
 #include "src/testing/error_names.hpp"

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "sluice/extend/operation.hpp"
 #include "sluice/testing/text.hpp"
 #include "src/testing/trace_line.hpp"
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "sluice/detail/uncancelled.hpp"
+#include "sluice/extend/manual_reset_event.hpp"
 
 namespace sluice::detail {
 

@@ -1,5 +1,6 @@
 #include "sluice/detail/claimed_plan.hpp"
 
+#include "sluice/extend/operation.hpp"
 #include "src/util/uninitialized_array.hpp"
 
 namespace sluice::detail {

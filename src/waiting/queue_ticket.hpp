@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "sluice/detail/store_ref.hpp"
+#include "sluice/extend/subscription.hpp"
 #include "sluice/rules/wait_line.hpp"
 #include "src/waiting/wake_up.hpp"
 

@@ -38,10 +38,8 @@ void wake_client(const StoreRef& store, std::string_view tag, std::string_view l
 WakeUp::Line::Line(const Plan& asked, const Key& key)
     : tag(key.tag()), name(wait_line_name(key)), plan(asked) {
   steps.reserve(asked.steps().size() + 1);
-  for (const Step& step : asked.steps()) {
-    steps.push_back(step);
-    own_output += output_count(*step.operation, step.table.size());
-  }
+  for (const Step& step : asked.steps()) steps.push_back(step);
+  own_output = output_count(asked.steps());
   steps.emplace_back(&wait_line_peek, Key{tag, name}, Arguments{word_limit});
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "sluice/extend/timer_callback.hpp"
 #include "sluice/limiters/concurrency_limiter.hpp"
 #include "sluice/limiters/lease_renewer.hpp"
 #include "tests/catch.hpp"

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <thread>
 
+#include "sluice/extend/conclude.hpp"
 #include "sluice/extend/idempotency_record.hpp"
 #include "sluice/rules/token_bucket.hpp"
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "sluice/extend/effects.hpp"
 #include "sluice/rng.hpp"
 #include "sluice/store.hpp"
 #include "sluice/virtual_clock.hpp"

@@ -9,6 +9,7 @@
 #include <optional>
 #include <thread>
 
+#include "sluice/extend/manual_reset_event.hpp"
 #include "sluice/memory_store.hpp"
 #include "tests/catch.hpp"
 

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "sluice/extend/manual_reset_event.hpp"
 #include "sluice/limiters/concurrency_limiter.hpp"
 #include "sluice/limiters/lease_renewer.hpp"
 #include "sluice/rules/leases.hpp"

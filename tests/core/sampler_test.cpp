@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "sluice/extend/manual_reset_event.hpp"
 #include "sluice/limiters/slot_lock.hpp"
 #include "sluice/virtual_store.hpp"
 #include "tests/catch.hpp"

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "sluice/extend/conclude.hpp"
 #include "sluice/limiters/token_bucket.hpp"
 #include "sluice/virtual_store.hpp"
 #include "tests/catch.hpp"

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sluice/decide.hpp"
+#include "sluice/extend/subscription.hpp"
 #include "sluice/limiters/token_bucket.hpp"
 #include "sluice/memory_store.hpp"
 #include "sluice/virtual_clock.hpp"

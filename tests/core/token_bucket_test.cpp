@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "sluice/extend/operation.hpp"
 #include "tests/catch.hpp"
 
 using namespace sluice;

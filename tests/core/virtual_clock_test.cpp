@@ -9,6 +9,8 @@
 #include <thread>
 #include <vector>
 
+#include "sluice/extend/manual_reset_event.hpp"
+#include "sluice/extend/timer_callback.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/seed.hpp"
 

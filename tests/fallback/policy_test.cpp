@@ -1,5 +1,6 @@
 // What callers are told while the primary fails, and how often it is asked.
 #include "sluice/calls/guarded.hpp"
+#include "sluice/extend/manual_reset_event.hpp"
 #include "sluice/limiters/fixed_window.hpp"
 #include "sluice/limiters/gates.hpp"
 #include "sluice/limiters/shared_sliding_window.hpp"

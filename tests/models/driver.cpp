@@ -1,6 +1,7 @@
 // The driver of the models. Verbs are drawn by weight; patient callers keep an agenda, a heap of
 // instants, on which those at the same instant come in the order in which they were put down.
 #include "tests/models/driver.hpp"
+#include "sluice/extend/operation.hpp"
 
 #include <algorithm>
 #include <numeric>

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sluice/extend/operation.hpp"
 #include "sluice/store.hpp"
 #include "sluice/testing/invariants.hpp"
 #include "sluice/virtual_clock.hpp"

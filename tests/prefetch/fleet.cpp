@@ -4,6 +4,8 @@
 #include <array>
 #include <chrono>
 
+#include "sluice/extend/operation.hpp"
+#include "sluice/extend/timer_callback.hpp"
 #include "sluice/testing/invariants.hpp"
 
 namespace sluice::test {

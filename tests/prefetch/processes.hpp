@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "sluice/extend/operation.hpp"
 #include "sluice/prefetch_store.hpp"
 #include "sluice/quota.hpp"
 #include "sluice/testing/invariants.hpp"

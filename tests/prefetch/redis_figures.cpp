@@ -5,6 +5,7 @@
 #include <iostream>
 #include <thread>
 
+#include "sluice/extend/operation.hpp"
 #include "tests/prefetch/processes.hpp"
 #include "tests/support/redis_server.hpp"
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "sluice/extend/owned_plan.hpp"
+#include "sluice/extend/timer_callback.hpp"
 #include "sluice/store.hpp"
 #include "sluice/virtual_clock.hpp"
 

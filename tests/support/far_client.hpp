@@ -9,6 +9,7 @@
 
 #include "sluice/decide.hpp"
 #include "sluice/extend/store_wrapper.hpp"
+#include "sluice/extend/subscription.hpp"
 #include "sluice/virtual_clock.hpp"
 #include "src/testing/late_answers.hpp"
 

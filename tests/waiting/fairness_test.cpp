@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "sluice/extend/subscription.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/seed.hpp"
 #include "tests/waiting/probe.hpp"

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "backends/redis/protocol/protocol.hpp"
+#include "sluice/extend/conclude.hpp"
 #include "sluice/store.hpp"
 
 namespace sluice::redis_detail {

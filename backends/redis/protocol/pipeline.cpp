@@ -2,6 +2,7 @@
 // and may destroy the store, which abandons all calls. So calls are removed before they complete,
 // and those about to end are in a list that abandon() knows.
 #include "backends/redis/protocol/pipeline.hpp"
+#include "sluice/extend/conclude.hpp"
 
 #include <algorithm>
 #include <utility>

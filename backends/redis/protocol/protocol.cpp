@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sluice/extend/idempotency_record.hpp"
+#include "sluice/store.hpp"
 
 namespace sluice::redis_detail {
 namespace {
@@ -112,8 +113,7 @@ void append_plan(std::string& out, std::span<const Step> steps, std::uint64_t no
   append_header(out, '$', sizeof nonce + (has_record ? 2 + sizeof(Word) : 0));
   append_word(out, nonce);
   if (has_record) {
-    std::size_t output = 0;
-    for (const Step& step : steps) output += output_count(*step.operation, step.table.size());
+    const std::size_t output = output_count(steps);
     out += {static_cast<char>(output & 255), static_cast<char>(output >> 8)};
     append_word(out, static_cast<std::uint64_t>(fingerprint(steps)));
   }

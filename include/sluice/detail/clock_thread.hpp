@@ -9,6 +9,7 @@
 
 #include "sluice/clock.hpp"
 #include "sluice/detail/fork_count.hpp"
+#include "sluice/extend/manual_reset_event.hpp"
 
 namespace sluice::detail {
 

@@ -142,9 +142,7 @@ void commit(Verb& verb) noexcept {
 template <std::size_t n, class Verb>
 void ask(Verb& verb, const Plan& plan) {
   std::array<Word, n * max_output> output{};
-  std::size_t words = 0;
-  for (const Step& step : plan.steps()) words += output_count(*step.operation, step.table.size());
-  const auto told = std::span(output).first(words);
+  const auto told = std::span<Word>(output).first(output_count(plan.steps()));
   Outcome outcome;
   if constexpr (n == 1) {  // the decision on the step is that on the plan
     outcome.decision = decide_own(verb.store(), plan, outcome.error, {}, told);

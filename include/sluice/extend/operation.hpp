@@ -2,7 +2,6 @@
 // its Lua twin, and what a store needs to keep its state. Rows are constants.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>
@@ -11,47 +10,15 @@
 #include <string_view>
 #include <type_traits>
 
-#include "sluice/error.hpp"
-#include "sluice/time.hpp"
+#include "sluice/extend/effects.hpp"
+#include "sluice/extend/verdict.hpp"
 
 namespace sluice {
 
-enum class StateKind : std::uint8_t;
-
-/// The result of a rule, in integers. If the status is negative, the other words are zero, except
-/// as in wrong_kind().
-struct Verdict {
-  Word status = 0;       ///< allowed (1), refused (0), or -Errc: the rule could not decide
-  Word remaining = 0;    ///< whole units of cost
-  Word retry_after = 0;  ///< microseconds; 0 when allowed
-  Word reset_after = 0;  ///< microseconds
-
-  static constexpr Word allowed = 1;
-  static constexpr Word refused = 0;
-  static constexpr Word unsettled = 2;  ///< from TokenBucketRule::acquire_lagging() only
-  [[nodiscard]] static constexpr Verdict failed(Errc code) noexcept {
-    return {-static_cast<Word>(code), 0, 0, 0};
-  }
-  /// The verdict of a store whose key holds a state of another kind: Errc::wrong_kind, with that
-  /// kind in `remaining`, 0 if unknown.
-  [[nodiscard]] static constexpr Verdict wrong_kind(StateKind found) noexcept {
-    return {-static_cast<Word>(Errc::wrong_kind), static_cast<Word>(found), 0, 0};
-  }
-  friend bool operator==(const Verdict&, const Verdict&) = default;
-};
-
-inline constexpr std::size_t max_arguments = 8;
 inline constexpr std::size_t quota_words = 3;
-inline constexpr std::size_t cell_words = 2;
 inline constexpr std::size_t max_table_words = 16;
-inline constexpr std::size_t max_output = 12;
 /// The most words of one state.
 inline constexpr std::size_t max_state_words = std::size_t{1} << 18;
-
-/// The arguments of one operation, in the order of its Args struct; unused words are zero.
-using Arguments = std::array<Word, max_arguments>;
-/// A state of two words, in the order of its State struct. All zero: absent.
-using StateWords = std::array<Word, cell_words>;
 
 /// The kind of state under a key. It is the first byte of the state in Redis; a change of layout
 /// gets a new kind. Numbers are below 32, and each has a row in state_descriptions.
@@ -120,89 +87,6 @@ inline constexpr std::uint32_t cell_kinds = [] {
   }
   return false;
 }
-
-/// The state that a kernel reads. Words that were never written are zero.
-class StateView {
- public:
-  explicit StateView(std::span<const Word> words) noexcept : words_(words) {}
-
-  /// Reads a word. One out of the range of words reads as zero and marks the state as corrupt.
-  [[nodiscard]] Word operator[](std::size_t index) const noexcept {
-    const Word word = index < words_.size() ? words_[index] : 0;
-    if (word >= 0 && word <= word_limit) [[likely]] {
-      return word;
-    }
-    corrupt_ = true;
-    return 0;
-  }
-  /// Marks the state as corrupt, for a kernel that finds inconsistent words.
-  void call_corrupt() const noexcept { corrupt_ = true; }
-  [[nodiscard]] bool is_corrupt() const noexcept { return corrupt_; }
-
- private:
-  std::span<const Word> words_;
-  mutable bool corrupt_ = false;
-};
-
-/// The effects of a kernel: changes of the state, which are applied only if every step of the plan
-/// is allowed, and output words. Bounded: a rule makes few changes, whatever the size of its state.
-class Effects {
- public:
-  /// `count` words from `index` become `value`.
-  struct Fill {
-    std::uint32_t index;
-    std::uint32_t count;
-    Word value;
-  };
-  /// As std::rotate; applied before the fills.
-  struct Rotation {
-    std::size_t first = 0;
-    std::size_t middle = 0;
-    std::size_t last = 0;
-  };
-
-  void put(std::size_t index, Word value) noexcept { fill(index, 1, value); }
-  void fill(std::size_t index, std::size_t count, Word value) noexcept {
-    if (count == 0) return;
-    end_ = std::max(end_, index + count);
-    fills_[fill_count_++] = {static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(count),
-                             value};
-  }
-  void rotate(std::size_t first, std::size_t middle, std::size_t last) noexcept {
-    rotation_ = {first, middle, last};
-    end_ = std::max(end_, last);
-  }
-  /// Appends an output word. An operation always has the same number of them.
-  void add_output(Word word) noexcept { output_[output_count_++] = word; }
-
-  [[nodiscard]] bool changes() const noexcept { return fill_count_ != 0; }
-  [[nodiscard]] std::span<const Fill> fills() const noexcept;
-  [[nodiscard]] const Rotation& rotation() const noexcept { return rotation_; }
-  [[nodiscard]] std::span<const Word> output() const noexcept {
-    return {output_.data(), output_count_};
-  }
-  /// The number of words that the state needs for the changes.
-  [[nodiscard]] std::size_t extent() const noexcept { return end_; }
-  /// Applies the changes. REQUIRES: words.size() >= extent().
-  void make(std::span<Word> words) const noexcept;
-
-  void clear() noexcept {
-    rotation_ = {};
-    end_ = 0;
-    fill_count_ = 0;
-    output_count_ = 0;
-  }
-
-  static constexpr std::size_t max_fills = 80;
-
- private:
-  std::array<Fill, max_fills> fills_;
-  std::array<Word, max_output> output_;
-  Rotation rotation_;
-  std::size_t end_ = 0;
-  std::size_t fill_count_ = 0;
-  std::size_t output_count_ = 0;
-};
 
 /// The arguments of one step, and the table of its limiter.
 struct RuleRequest {

@@ -7,6 +7,7 @@
 #include <system_error>
 #include <utility>
 
+#include "sluice/extend/subscription.hpp"
 #include "sluice/store.hpp"
 #include "sluice/store_handle.hpp"
 

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "sluice/decide.hpp"
+#include "sluice/extend/binding.hpp"
 #include "sluice/rules/token_bucket_reserve.hpp"
 #include "sluice/store_handle.hpp"
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sluice/detail/clock_thread.hpp"
+#include "sluice/extend/manual_reset_event.hpp"
 #include "sluice/limiters/lease.hpp"
 
 namespace sluice {

@@ -21,10 +21,12 @@
 
 #include <span>
 
-#include "sluice/extend/operation.hpp"
+#include "sluice/extend/verdict.hpp"
 #include "sluice/quota.hpp"
 
 namespace sluice {
+
+struct Operation;
 
 namespace token_bucket {
 

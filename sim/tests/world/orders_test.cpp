@@ -10,6 +10,7 @@
 #include "sluice/asio.hpp"
 #include "sluice/asio/acquire.hpp"
 #include "sluice/asio/calls.hpp"
+#include "sluice/extend/subscription.hpp"
 #include "sluice/limiters/lease_renewer.hpp"
 #include "sluice/sluice.hpp"
 #include "sluice/testing/faulty_store.hpp"

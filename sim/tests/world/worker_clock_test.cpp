@@ -9,6 +9,8 @@
 #include <memory>
 
 #include "sim/tests/world/fixture.hpp"
+#include "sluice/extend/manual_reset_event.hpp"
+#include "sluice/extend/timer_callback.hpp"
 #include "sluice/sim/random.hpp"
 #include "tests/support/seed.hpp"
 

@@ -7,6 +7,7 @@
 #include "backends/redis/connection/reconnect_pace.hpp"
 #include "sluice/decide.hpp"
 #include "sluice/extend/owned_plan.hpp"
+#include "sluice/extend/timer_callback.hpp"
 #include "sluice/fallback_store.hpp"
 #include "sluice/limiters/token_bucket.hpp"
 #include "sluice/redis/redis_store.hpp"

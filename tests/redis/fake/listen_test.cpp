@@ -1,6 +1,7 @@
 // The connection that listens for wake-ups, against a server that lies, is silent, or floods it.
 // Threading: the subscriber runs on the test's thread, the fake server on its own.
 #include "backends/redis/connection/subscriber.hpp"
+#include "sluice/extend/subscription.hpp"
 
 #include <map>
 #include <mutex>

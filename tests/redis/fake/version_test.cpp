@@ -1,4 +1,5 @@
 // What the server says of its version at login. Threading: as calls_test.cpp.
+#include "sluice/extend/subscription.hpp"
 #include "tests/catch.hpp"
 #include "tests/redis/asking.hpp"
 #include "tests/redis/fake/server.hpp"

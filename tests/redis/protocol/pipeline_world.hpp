@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "backends/redis/protocol/pipeline.hpp"
+#include "sluice/extend/conclude.hpp"
 #include "sluice/limiters/token_bucket.hpp"
 #include "tests/catch.hpp"
 #include "tests/redis/asking.hpp"

@@ -1,5 +1,6 @@
 // What a user needs on the nodes of a cluster, and what is missed without each right.
 // Threading: the test's thread.
+#include "sluice/extend/subscription.hpp"
 #include "tests/catch.hpp"
 #include "tests/redis/events.hpp"
 #include "tests/redis/real/cluster.hpp"

@@ -1,6 +1,7 @@
 // The store on a real Redis Cluster: every key is decided by its node, whatever moves meanwhile.
 // Threading: as each test says.
 #include "tests/redis/real/cluster.hpp"
+#include "sluice/extend/subscription.hpp"
 #include "sluice/limiters/concurrency_limiter.hpp"
 #include "tests/catch.hpp"
 #include "tests/redis/events.hpp"

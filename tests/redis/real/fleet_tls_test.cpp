@@ -1,4 +1,5 @@
 // TLS and logins on a real cluster and behind real Sentinels. Threading: the test's thread.
+#include "sluice/extend/subscription.hpp"
 #include "sluice/redis/redis_url.hpp"
 #include "tests/catch.hpp"
 #include "tests/redis/events.hpp"

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "sluice/extend/subscription.hpp"
 #include "tests/catch.hpp"
 #include "tests/conformance/check.hpp"
 #include "tests/redis/real/real.hpp"

@@ -4,6 +4,7 @@
 #include <thread>
 #include <vector>
 
+#include "sluice/extend/subscription.hpp"
 #include "sluice/redis/redis_url.hpp"
 #include "tests/catch.hpp"
 #include "tests/redis/fake/server.hpp"

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "sluice/extend/subscription.hpp"
 #include "sluice/limiters/concurrency_limiter.hpp"
 #include "tests/catch.hpp"
 #include "tests/redis/fake/server.hpp"

@@ -21,6 +21,7 @@
 #include <cstring>
 
 #include "backends/redis/protocol/hash_slot.hpp"
+#include "sluice/extend/conclude.hpp"
 #include "tests/catch.hpp"
 
 namespace sluice::test {

@@ -14,6 +14,7 @@
 
 #include "sluice/asio/detail/wait_service.hpp"
 #include "sluice/clock.hpp"
+#include "sluice/extend/timer_callback.hpp"
 
 namespace sluice::asio::detail {
 

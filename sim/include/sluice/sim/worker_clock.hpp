@@ -9,6 +9,8 @@
 
 #include "sluice/asio/timed_loop.hpp"
 #include "sluice/clock.hpp"
+#include "sluice/extend/manual_reset_event.hpp"
+#include "sluice/extend/timer_callback.hpp"
 #include "sluice/sim/world.hpp"
 
 namespace sluice::sim {

@@ -6,6 +6,8 @@
 #include <cstdint>
 
 #include "sluice/asio/timed_loop.hpp"
+#include "sluice/extend/manual_reset_event.hpp"
+#include "sluice/extend/timer_callback.hpp"
 #include "sluice/rng.hpp"
 #include "sluice/sim/timeline.hpp"
 #include "sluice/virtual_clock.hpp"

@@ -10,7 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "sluice/extend/operation.hpp"
 #include "sluice/extend/store_wrapper.hpp"
+#include "sluice/extend/subscription.hpp"
 #include "sluice/sim/delay.hpp"
 #include "sluice/sim/random.hpp"
 #include "sluice/sim/store_server.hpp"

@@ -1,0 +1,303 @@
+// How a Call is run by a coroutine.
+#pragma once
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/cancellation_state.hpp>
+#include <boost/asio/deferred.hpp>
+#include <boost/asio/experimental/awaitable_operators.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "sluice/asio/acquire.hpp"
+#include "sluice/asio/decide.hpp"
+#include "sluice/asio/detail/pending_call.hpp"
+#include "sluice/asio/sleep.hpp"
+#include "sluice/calls/call.hpp"
+#include "sluice/calls/guarded.hpp"
+
+namespace sluice::detail {
+template <class T>
+requires boost::asio::is_deferred<T>::value inline constexpr bool is_awaitable<T> = true;
+}  // namespace sluice::detail
+
+namespace sluice::asio {
+
+namespace detail {
+
+template <class Awaitable>
+struct AwaitableOf;
+template <class T, class Ex>
+struct AwaitableOf<boost::asio::awaitable<T, Ex>> {
+  using Value = T;
+  using Executor = Ex;
+};
+
+template <class T>
+struct ValueOf {
+  using Type = T;
+};
+template <class T>
+struct ValueOf<Costed<T>> {
+  using Type = T;
+};
+
+/// The awaitable of a function that is called with what was granted, or without.
+template <class Granted, class Function>
+using CallOf = AwaitableOf<decltype(sluice::detail::call_with(std::declval<Function&>(),
+                                                              std::declval<Granted&>()))>;
+template <class Granted, class Function>
+using ResultOf =
+    boost::asio::awaitable<typename ValueOf<typename CallOf<Granted, Function>::Value>::Type,
+                           typename CallOf<Granted, Function>::Executor>;
+
+/// What the awaitable of a function has ended with.
+template <class Value>
+struct Ended {
+  std::optional<Value> value{};
+  std::exception_ptr thrown{};
+};
+template <class T>
+struct Ended<T&> {
+  T* value = nullptr;
+  std::exception_ptr thrown{};
+};
+template <>
+struct Ended<void> {
+  std::exception_ptr thrown{};
+};
+
+/// Awaits the function. Throws nothing.
+template <class Function>
+boost::asio::awaitable<void, typename CallOf<Grants, Function>::Executor> call_into(
+    Ended<typename CallOf<Grants, Function>::Value>& ended, Function& function, Grants& grants,
+    StopToken stop) {
+  using Value = typename CallOf<Grants, Function>::Value;
+  try {
+    co_await boost::asio::this_coro::reset_cancellation_state(
+        boost::asio::enable_total_cancellation());
+    if constexpr (std::is_void_v<Value>) {
+      co_await sluice::detail::call_with(function, grants, stop);
+    } else if constexpr (std::is_reference_v<Value>) {
+      ended.value = std::addressof(co_await sluice::detail::call_with(function, grants, stop));
+    } else {
+      ended.value.emplace(co_await sluice::detail::call_with(function, grants, stop));
+    }
+  } catch (...) {
+    ended.thrown = std::current_exception();
+  }
+}
+
+/// Looks at the end of a call when it is due; returns when it has come.
+template <class Ex>
+boost::asio::awaitable<void, Ex> watch(sluice::detail::CallEnd& end, Clock& clock) {
+  for (;;) {
+    const Time now = clock.now();
+    const Time next = end.look(now);
+    if (end.is_over(now)) co_return;
+    co_await asio::sleep_until(clock, next, boost::asio::use_awaitable_t<Ex>());
+  }
+}
+
+/// Throws NotEnded in the place of the error of an awaitable that was cancelled at its end.
+[[noreturn]] inline void rethrow_ended(const std::exception_ptr& thrown, bool is_over) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const boost::system::system_error& error) {
+    if (!is_over || error.code() != boost::asio::error::operation_aborted) throw;
+  }
+  throw NotEnded();
+}
+
+/// Awaits the function, with a token that is stopped at the end of its time, at which it is
+/// cancelled.
+template <class Function>
+boost::asio::awaitable<typename CallOf<Grants, Function>::Value,
+                       typename CallOf<Grants, Function>::Executor>
+call_in_time(const sluice::detail::CallTries& tries, Function& function, Grants& grants) {
+  using namespace boost::asio::experimental::awaitable_operators;
+  using Value = typename CallOf<Grants, Function>::Value;
+  using Executor = typename CallOf<Grants, Function>::Executor;
+  Clock& clock = tries.store().clock();
+  sluice::detail::CallEnd end(tries.end(), grants, {});
+  Ended<Value> ended;
+  co_await (call_into<Function>(ended, function, grants, end.token()) ||
+            watch<Executor>(end, clock));
+  if (ended.thrown) rethrow_ended(ended.thrown, end.is_over(clock.now()));
+  if constexpr (std::is_reference_v<Value>) {
+    co_return *ended.value;
+  } else if constexpr (!std::is_void_v<Value>) {
+    co_return std::move(*ended.value);
+  }
+}
+
+/// True if the function must be told of an end, or cancelled at it.
+template <class Function>
+bool needs_end(const sluice::detail::CallTries& tries) noexcept {
+  return sluice::detail::takes_stop<Function&, Grants> || tries.end() != Time::max();
+}
+
+/// Settles what a claim was granted; see ClaimedLimit::settle().
+struct SettleRequest {
+  [[nodiscard]] auto verb() const noexcept { return limit->settle(step); }
+  const sluice::detail::ClaimedLimit* limit;
+  Step step;
+};
+
+/// A token without a cancellation slot: settling finishes even if the coroutine is cancelled.
+template <class Ex>
+[[nodiscard]] auto to_the_end() {
+  return boost::asio::bind_cancellation_slot(
+      boost::asio::cancellation_slot(), boost::asio::as_tuple(boost::asio::use_awaitable_t<Ex>()));
+}
+
+/// Charges the true cost for each Estimate of the call. The error is returned, so that the caller
+/// can end what it has begun.
+template <class Ex>
+boost::asio::awaitable<std::exception_ptr, Ex> settle(const sluice::detail::CallTries& tries,
+                                                      Grants& grants, Cost actual) {
+  auto token = to_the_end<Ex>();
+  const std::size_t count = tries.claims().size();
+  std::exception_ptr failed;
+  try {
+    for (auto i = tries.next_estimate(0); i < count; i = tries.next_estimate(i + 1)) {
+      sluice::detail::ClaimedLimit& limit = *grants.limits()[i];
+      const auto step = limit.settle_step(actual);
+      if (!step) continue;
+      const auto [failure, settled] = co_await initiate(SettleRequest{&limit, *step}, token);
+      const auto error = sluice::detail::settle_error(failure, settled);
+      if (error) throw sluice::detail::failed_call({"Grants", "settle"}, error, *step);
+      limit.settled();
+    }
+  } catch (...) {
+    failed = std::current_exception();
+  }
+  co_return failed;
+}
+
+/// The asynchronous form of Grants::refund(). The grants must live until the completion.
+template <class CompletionToken>
+[[nodiscard]] auto async_refund_all(Grants& grants, CompletionToken&& token) {
+  return boost::asio::async_initiate<CompletionToken, void(boost::system::error_code)>(
+      [&grants](auto handler) {
+        auto executor = boost::asio::prefer(boost::asio::get_associated_executor(handler),
+                                            boost::asio::execution::outstanding_work.tracked);
+        auto complete = [handler = std::move(handler), executor](const Outcome&) mutable {
+          boost::asio::post(executor, [handler = std::move(handler)]() mutable {
+            std::move(handler)(boost::system::error_code{});
+          });
+        };
+        sluice::detail::refund_all(grants.limits(),
+                                   sluice::detail::completion_of(std::move(complete)));
+      },
+      token);
+}
+
+/// Closes the gate, and refunds what the API did not serve.
+template <class Ex>
+boost::asio::awaitable<boost::system::error_code, Ex> give_back(
+    const sluice::detail::CallTries& tries, Grants& grants, const std::optional<Step>& close) {
+  auto token = to_the_end<Ex>();
+  boost::system::error_code failure;
+  if (close) {
+    const auto [error, closed] = co_await async_decide(tries.store(), *close, token);
+    failure = error;
+  }
+  co_await async_refund_all(grants, boost::asio::use_awaitable_t<Ex>());
+  co_return failure;
+}
+
+/// Pauses before the next try, if there is no gate. False: no further try.
+template <class Ex>
+boost::asio::awaitable<bool, Ex> pause(const sluice::detail::CallTries& tries,
+                                       const sluice::detail::CallTries::Refused& next) {
+  if (next.close || !next.retries) co_return next.retries;
+  Clock& clock = tries.store().clock();
+  const Time now = clock.now();
+  if (next.pause > tries.deadline() - now) co_return false;
+  co_await asio::sleep_until(clock, now + next.pause, boost::asio::use_awaitable_t<Ex>());
+  co_return true;
+}
+
+[[nodiscard]] inline AsyncWaitOptions waits_of(const BackoffOptions& options) {
+  return {options.priority, options.flow, options.weight};
+}
+
+/// The coroutine of a Call, which it copies.
+template <class Function>
+ResultOf<Grants, Function> run(sluice::Call call, Function function) {
+  using Result = CallOf<Grants, Function>;
+  using Executor = typename Result::Executor;
+  constexpr boost::asio::use_awaitable_t<Executor> token;
+  constexpr bool settles = sluice::detail::is_costed<typename Result::Value>;
+  sluice::detail::CallTries tries(call.claims(), call.options(), settles);
+  const bool throws = co_await boost::asio::this_coro::throw_if_cancelled();
+  for (;;) {
+    tries.begin();
+    auto grants =
+        co_await async_wait_for<Grants>(sluice::detail::limits_of(call.claims()), tries.arrival(),
+                                        tries.deadline(), waits_of(tries.options()), token);
+    tries.granted(grants);
+    std::optional<RateLimited> refusal;
+    try {
+      auto awaitable = needs_end<Function>(tries) ? call_in_time(tries, function, grants)
+                                                  : sluice::detail::call_with(function, grants);
+      if constexpr (settles) {
+        auto result = co_await std::move(awaitable);
+        co_await boost::asio::this_coro::throw_if_cancelled(false);
+        const auto error = co_await settle<Executor>(tries, grants, result.cost);
+        co_await boost::asio::this_coro::throw_if_cancelled(throws);
+        sluice::detail::require_kept(grants, error, result.value);
+        co_return std::move(result.value);
+      } else if constexpr (std::is_void_v<typename Result::Value>) {
+        co_await std::move(awaitable);
+        sluice::detail::require_kept(grants);
+        co_return;
+      } else {
+        typename Result::Value result = co_await std::move(awaitable);
+        sluice::detail::require_kept(grants, nullptr, result);
+        co_return std::forward<typename Result::Value>(result);
+      }
+    } catch (const RateLimited& thrown) {
+      refusal = thrown;  // a handler cannot contain co_await
+    }
+    const auto next = tries.refused(*refusal);
+    co_await boost::asio::this_coro::throw_if_cancelled(false);
+    const auto failure = co_await give_back<Executor>(tries, grants, next.close);
+    co_await boost::asio::this_coro::throw_if_cancelled(throws);
+    if (failure) throw boost::system::system_error(failure);
+    const bool again = co_await pause<Executor>(tries, next);
+    if (!again) throw *refusal;
+  }
+}
+
+template <class Grant, class Function>
+auto guard(const Claim& claim, const Deadline& deadline, Function function,
+           const AsyncWaitOptions& options) {
+  sluice::Call call({claim}, sluice::detail::single_try(deadline, options));
+  if constexpr (sluice::detail::takes_stop<Function&, Grant>) {
+    auto told = [function = std::move(function)](Grants& grants, const StopToken& stop) mutable {
+      return sluice::detail::call_with(function, grants.get<Grant>(0), stop);
+    };
+    return run(std::move(call), std::move(told));
+  } else {
+    auto with_grant = [function = std::move(function)](Grants& grants) mutable {
+      return sluice::detail::call_with(function, grants.get<Grant>(0));
+    };
+    return run(std::move(call), std::move(with_grant));
+  }
+}
+
+}  // namespace detail
+
+}  // namespace sluice::asio
