@@ -74,6 +74,7 @@ std::span<const Operation* const> operations() noexcept {
       &wait_line_turn,
       &wait_line_leave,
       &wait_line_peek,
+      &token_bucket_refund_in_full,
   };
   return table;
 }

@@ -70,6 +70,7 @@ TokenBucket::TokenBucket(const StoreHandle& store, detail::TextArg name, Quota q
                          const BucketOptions& options)
     : KeyedLimiter(store, name, unit_of(quota, options)),
       quota_(quota),
+      refund_(options.refund),
       plain_(options.refill.interval() == Span{1} && !options.initial && !options.longest) {
   detail::pack(args_, TokenBucketRule::args(quota_, 1));
   const Word interval = valid_interval(quota, options);
@@ -113,7 +114,7 @@ Reservation TokenBucket::try_acquire_up_to(const KeyArg& key, Cost most, Cost le
 /// The words of a Reservation's state: the level and the stamp before the grant.
 Step TokenBucket::refund_step(const Key& key, const Reservation& grant,
                               Cost amount) const noexcept {
-  return {&token_bucket_refund,
+  return {refund_ == Refund::in_full ? &token_bucket_refund_in_full : &token_bucket_refund,
           named(key),
           {shape_[0], shape_[1], shape_[2], shape_[3], grant.granted, amount.value(),
            grant.state[0], grant.state[1]}};

@@ -1,4 +1,4 @@
-// The kernel refund of the token bucket. Its twin is in backends/redis/lua/rules/token_bucket.lua:
+// The kernels that refund units of a token bucket. Their twins are in backends/redis/lua/rules/token_bucket.lua:
 // same names, same order.
 #include <algorithm>
 
@@ -43,8 +43,9 @@ Verdict left_so(Word word, Word level, Word stamp, const Args& args, Word at, Wo
           until_drained(rest, args.refill, args.interval, std::max(at, stamp), now)};
 }
 
-Verdict decide(const StateView& words, const RuleRequest& request, Word now,
-               Effects& effects) noexcept {
+/// `in_full`: what has drained since the grant comes back as well.
+Verdict decide(const StateView& words, const RuleRequest& request, Word now, Effects& effects,
+               bool in_full) noexcept {
   if (const Word status = check(request.args); status < 0) return {status, 0, 0, 0};
   const Args args = args_of(request.args);
   const Word limit = args.capacity * args.period;
@@ -80,7 +81,8 @@ Verdict decide(const StateView& words, const RuleRequest& request, Word now,
   } else if (!waits && stamp >= grant.stamp) {
     const Word left = drained(level, std::max(at, stamp) - stamp, args.refill);
     const Word held = std::min(cost, grant.level);  // the rest had drained by a time rounded up
-    given = std::min({amount, drained(held, stamp - grant.stamp, args.refill), left});
+    const Word most = in_full ? amount : drained(held, stamp - grant.stamp, args.refill);
+    given = std::min({amount, most, left});
     next.level -= given;
   }
   const Word word = given > 0 ? token_bucket::word_of(next.level, closes) : words[0];
@@ -92,6 +94,15 @@ Verdict decide(const StateView& words, const RuleRequest& request, Word now,
   effects.add_output(is_last ? 1 : 0);
   effects.add_output(rest.stamp);
   return left_so(word, next.level, next.stamp, args, at, now);
+}
+
+Verdict decide_undrained(const StateView& words, const RuleRequest& request, Word now,
+                         Effects& effects) noexcept {
+  return decide(words, request, now, effects, false);
+}
+Verdict decide_in_full(const StateView& words, const RuleRequest& request, Word now,
+                       Effects& effects) noexcept {
+  return decide(words, request, now, effects, true);
 }
 
 /// The longest TTL of any shape, because the arguments do not contain it.
@@ -112,7 +123,19 @@ constinit const Operation token_bucket_refund{
     .argument_count = 8,
     .check = check,
     .ttl = ttl,
-    .decide = decide,
+    .decide = decide_undrained,
+    .output = 3,
+    .arguments = {{.index = 5, .name = "amount"}, {.index = 4, .name = "granted"}},
+};
+constinit const Operation token_bucket_refund_in_full{
+    .name = "token_bucket.refund_in_full",
+    .id = 74,
+    .kind = StateKind::token_bucket,
+    .writes = true,
+    .argument_count = 8,
+    .check = check,
+    .ttl = ttl,
+    .decide = decide_in_full,
     .output = 3,
     .arguments = {{.index = 5, .name = "amount"}, {.index = 4, .name = "granted"}},
 };

@@ -47,13 +47,17 @@ std::optional<Request> request_of(const Step& step) noexcept {
   return Request{cost, wait != nullptr ? step.args[wait->index] : 0, wait != nullptr};
 }
 
+static bool is_bucket_refund(const Operation& row) noexcept {
+  return &row == &token_bucket_refund || &row == &token_bucket_refund_in_full;
+}
+
 bool changes_limit(const Operation& row) noexcept {
   return &row == &token_bucket_adjust || &row == &shared_token_bucket_adjust ||
          &row == &shared_token_bucket_configure || &row == &fixed_window_adjust ||
          &row == &fixed_window_reset || &row == &fixed_window_refund ||
          &row == &fixed_window_block || &row == &sliding_window_counter_adjust ||
          &row == &sliding_window_counter_reset || &row == &sliding_window_counter_block ||
-         &row == &token_bucket_refund || &row == &shared_token_bucket_refund;
+         is_bucket_refund(row) || &row == &shared_token_bucket_refund;
 }
 
 bool ends_grants(const Step& step) noexcept {
@@ -79,7 +83,7 @@ bool changed_nothing(const Plan& plan, const Outcome& outcome) noexcept {
 
 std::optional<RefundAsked> refund_of(const Step& step) noexcept {
   const Arguments& a = step.args;
-  if (step.operation == &token_bucket_refund) return RefundAsked{a[5], a[6], a[7], 0};
+  if (is_bucket_refund(*step.operation)) return RefundAsked{a[5], a[6], a[7], 0};
   if (step.operation == &shared_token_bucket_refund) return RefundAsked{a[3], a[4], a[5], a[6]};
   return std::nullopt;
 }

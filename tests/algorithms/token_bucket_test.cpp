@@ -414,6 +414,30 @@ TEST_CASE("an estimate is settled by the true cost", "[token_bucket]") {
   });
 }
 
+TEST_CASE("an estimate that is settled late comes back in full, if the bucket is made so",
+          "[token_bucket]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const Quota quota = Quota::per_second(10).burst(100);
+    const TokenBucket bucket(store, "b", quota);
+    const TokenBucket late(store, "b", quota, {.refund = Refund::in_full});
+    Reservation first = bucket.reserve("a", 80, 0s);
+    Reservation second = late.reserve("a", 20, 0s);
+    clock.advance(5s);
+    CHECK(bucket.try_acquire("a", 50).allowed);
+    clock.advance(5s);
+    CHECK(bucket.peek("a").remaining == 50);
+    Reservation copy = second;
+    CHECK(bucket.settle("a", copy, 5).given_back == 0);
+    CHECK(late.settle("a", second, 5).given_back == 15);
+    CHECK(late.peek("a").remaining == 65);
+    CHECK(late.settle("a", first, 60).given_back == 20);
+    CHECK(late.settle("a", first, 50).given_back == 10);
+    CHECK(late.peek("a").remaining == 95);
+    CHECK(late.cancel("a", first) == 5);  // no more than is spent
+    CHECK(late.peek("a").remaining == 100);
+  });
+}
+
 TEST_CASE("reset, reward and penalize do what they say", "[token_bucket]") {
   for_each_store([](Store& store, VirtualClock& clock) {
     const TokenBucket bucket(store, "b", Quota::per_second(10).burst(5));

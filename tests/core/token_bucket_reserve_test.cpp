@@ -143,6 +143,26 @@ TEST_CASE("what is given back at once was never taken, later what has not draine
   after(followed, 100ms, give(3, 3, 0, 101ms), admitted(1, 400ms), {0, 0, start + 101'000});
 }
 
+TEST_CASE("in full, what has drained of it is given back as well, at most what is spent",
+          "[core][token_bucket]") {
+  const auto in_full = [](Ask ask) {
+    ask.row = &token_bucket_refund_in_full;
+    return ask;
+  };
+  check_moments(LongKernel(start),
+                {{0ms, spend(5), admitted(0, 500ms)},
+                 {400ms, spend(4), admitted(0, 500ms)},
+                 {450ms, in_full(give(5, 3, 0, 0s)), admitted(3, 150ms), {3, 0, start + 0}},
+                 {450ms, in_full(give(5, 2, 0, 0s)), admitted(5, 0s), {1, 0, start + 0}},
+                 {500ms, in_full(give(5, 2, 0, 0s)), admitted(5, 0s), {0, 0, start + 0}}});
+  // Later reservations keep their times; the last one comes back as if it had never been made.
+  check_moments(LongKernel(start),
+                {{0ms, spend(5), admitted(0, 500ms)},
+                 {0ms, spend(2, 1s), admitted(0, 700ms, 200ms)},
+                 {100ms, in_full(give(5, 5, 0, 0s)), admitted(0, 600ms), {0, 0, start}},
+                 {100ms, in_full(give(2, 2, 5 * token, 0s)), admitted(1, 400ms), {2, 1, start}}});
+}
+
 TEST_CASE("a reservation is given back from the end of the queue only", "[core][token_bucket]") {
   const Ask first = give(1, 1, 5 * token, 0ms);
   const Ask last = give(1, 1, 5 * token, 100ms, true);

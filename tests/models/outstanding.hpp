@@ -22,6 +22,7 @@ class Outstanding {
     Wide burst;         ///< the largest of those who were granted something in it
     std::size_t since;  ///< the least Grant::since
     std::ptrdiff_t grants;
+    Wide late;  ///< of grants from before it, given back after it began
   };
   /// The most units that may have their time in an interval.
   using Bound = std::function<Wide(const Interval&)>;
@@ -38,22 +39,36 @@ class Outstanding {
     grant->units -= units;
     return true;
   }
+  /// The same, for bounds that Interval::late is a part of: after all grants so far.
+  bool give_back_late(std::size_t id, Wide units) {
+    const auto grant = find(id);
+    if (grant == grants_.end()) return false;
+    late_.push_back({grant->at, std::ranges::max(grants_, {}, &Grant::at).at, units});
+    return give_back(id, units);
+  }
   void bring_nearer(std::size_t id, Word at) {
     const auto grant = find(id);
     if (grant != grants_.end()) grant->at = std::min(grant->at, at);
   }
-  void clear() { grants_.clear(); }
+  void clear() {
+    grants_.clear();
+    late_.clear();
+  }
 
   /// Judges every interval.
   void judge(const Bound& bound) {
     std::ranges::stable_sort(grants_, {}, &Grant::at);
     for (std::size_t first = 0; first < grants_.size(); ++first) {
-      Interval in{grants_[first].at, 0, 0, grants_[first].since, 0};
+      Interval in{grants_[first].at, 0, 0, grants_[first].since, 0, late_of(grants_[first].at)};
       Wide sum = 0;
       for (std::size_t last = first; last < grants_.size(); ++last) {
         const Grant& grant = grants_[last];
-        in = {in.from, grant.at, std::max(in.burst, grant.burst), std::min(in.since, grant.since),
-              in.grants + 1};
+        in = {in.from,
+              grant.at,
+              std::max(in.burst, grant.burst),
+              std::min(in.since, grant.since),
+              in.grants + 1,
+              in.late};
         sum += grant.units;
         const Wide most = bound(in);
         if (sum <= most) continue;
@@ -72,11 +87,25 @@ class Outstanding {
     Wide burst;
     std::size_t since;
   };
+  /// Units of a grant that were given back when `last` was the time of the latest grant.
+  struct Late {
+    Word granted;
+    Word last;
+    Wide units;
+  };
+  [[nodiscard]] Wide late_of(Word from) const {
+    Wide sum = 0;
+    for (const Late& each : late_) {
+      if (each.granted < from && from <= each.last) sum += each.units;
+    }
+    return sum;
+  }
   std::vector<Grant>::iterator find(std::size_t id) {
     return std::ranges::find(grants_, id, &Grant::id);
   }
 
   std::vector<Grant> grants_;
+  std::vector<Late> late_;
   std::size_t last_id_ = 0;
 };
 

@@ -82,7 +82,7 @@ class TokenBucketModel final : public Model {
   /// A grant ahead may be 1 us or an interval late.
   void judge(const History& history) override {
     grants_.judge([this](const Outstanding::Interval& in) {
-      return in.burst + (Wide{in.to} - in.from + interval_) * refill_;
+      return in.burst + (Wide{in.to} - in.from + interval_) * refill_ + in.late;
     });
     if (!life_.patient) return;
     life_.keep(check_remaining(history, bucket().quota().capacity()));
@@ -118,6 +118,7 @@ class TokenBucketModel final : public Model {
     if (random_.one_in(3) && longest >= TokenBucketRule::max_ahead) {
       options.longest = Span{random_.between(TokenBucketRule::max_ahead, longest)};
     }
+    if (random_.one_in(3)) options.refund = Refund::in_full;
     std::vector<Quota> quotas{quota};
     for (std::size_t more = random_.below(3); more > 0; --more) {
       quotas.push_back(quota.burst(random_.between(1, quota.capacity())));
@@ -143,6 +144,7 @@ class TokenBucketModel final : public Model {
     refill_ = quota.refill();
     period_ = quota.period();
     interval_ = options.refill.interval().count();
+    in_full_ = options.refund == Refund::in_full;
     plain_ = interval_ == 1 && !options.initial && !options.longest;
     Word full_at = 0;
     if (options.initial) {  // of the last refill, to the microsecond
@@ -395,19 +397,24 @@ class TokenBucketModel final : public Model {
           std::max<Wide>(0, state_.position - Wide{std::max(at, state_.stamp)} * refill_);
       const Wide age = Wide{state_.stamp} - whole.stamp;
       const Wide spent = std::min(cost, whole.position - Wide{whole.stamp} * refill_);
-      given = std::max<Wide>(0, std::min({amount, spent - age * refill_, left}));
+      const Wide most = in_full_ ? amount : spent - age * refill_;
+      given = std::max<Wide>(0, std::min({amount, most, left}));
       if (given > 0) {
         Bucket next = state_;
         next.position -= given;
         next.closed = false;  // its instant has come
         write(next);
-        life_.saw(age == 0 ? "given back at once" : "given back below others");
+        life_.saw(in_full_ && given > spent - age * refill_ ? "given back in full"
+                  : age == 0                                ? "given back at once"
+                                                            : "given back below others");
       }
     } else if (waits) {
       life_.saw("nothing back before others who wait");
     }
     if (given == 0) return 0;
-    if (!grants_.give_back(held.id, given)) forget();  // a reward had given it already
+    const bool known = in_full_ && !is_last ? grants_.give_back_late(held.id, given)
+                                            : grants_.give_back(held.id, given);
+    if (!known) forget();  // a reward had given it already
     if (is_last) grants_.bring_nearer(held.id, std::max(now, rest.stamp));
     return static_cast<Word>(given / period_);
   }
@@ -513,6 +520,7 @@ class TokenBucketModel final : public Model {
   Word period_ = 1;
   Word interval_ = 1;
   bool plain_ = true;
+  bool in_full_ = false;
   Word most_cost_ = 1;  // of patient callers
   Word patience_ = 0;
   std::size_t present_ = 0;  // who asks
@@ -532,9 +540,9 @@ TEST_CASE("a token bucket answers as one absolute position does, and no interval
       "a token bucket answers as one absolute position does, and no interval holds too much",
       {.outcomes = {"admitted", "reserved", "refused", "a part", "another burst spends",
                     "given back at once", "given back ahead", "given back below others",
-                    "nothing back before others who wait", "a rest that is due", "the longest debt",
-                    "charged in part", "a block of what is owed", "given up", "set back",
-                    "hint proven"}});
+                    "given back in full", "nothing back before others who wait",
+                    "a rest that is due", "the longest debt", "charged in part",
+                    "a block of what is owed", "given up", "set back", "hint proven"}});
 }
 
 TEST_CASE("a raised burst has the difference at once, and a lowered one keeps what is spent",

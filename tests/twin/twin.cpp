@@ -149,7 +149,8 @@ void Twin::echo(Request& request) {
   if (!record.empty() && !random_.one_in(4)) {
     const Arguments& args = request.args;
     const Word amount = random_.one_in(2) ? record[0] : random_.between(0, record[0]);
-    if (request.row->id == token_bucket_refund.id) {
+    if (request.row->id == token_bucket_refund.id ||
+        request.row->id == token_bucket_refund_in_full.id) {
       request.args = {args[0], args[1], args[2], args[3], record[0], amount, record[1], record[2]};
       return;
     }

@@ -28,6 +28,16 @@ class Refill {
   Span interval_;
 };
 
+/// What of a grant comes back that is refunded, or settled below its cost, after its time.
+enum class Refund : std::uint8_t {
+  /// What has not drained when something was charged last: no interval holds more than the burst
+  /// and what drains in it. After `cost / rate` that is nothing.
+  undrained,
+  /// All of it, however late, for costs that are known late. An interval may then also hold what
+  /// was charged too much for calls that were under way when it began.
+  in_full,
+};
+
 /// Options of a token bucket. Limiters that share buckets must have the same options.
 struct BucketOptions {
   Refill refill = Refill::greedy();
@@ -39,6 +49,8 @@ struct BucketOptions {
   /// quota leaves less room. If the clock is set back by more than this, a bucket restarts and
   /// admits one request at once; if by less, it waits until the clock has caught up.
   std::optional<Span> longest{};
+  /// May differ between limiters that share buckets.
+  Refund refund = Refund::undrained;
 };
 
 /// Limits each key to a rate with a burst. Immutable: one object serves any number of threads.
@@ -57,7 +69,8 @@ struct BucketOptions {
 ///     }
 ///
 /// A refund gives back what has not drained yet if nothing was charged since, as if it had never
-/// been requested, and otherwise part of it or nothing, as the bound of the limit permits. A block
+/// been requested, and otherwise part of it or nothing, as the bound of the limit permits; or all
+/// of it, with Refund::in_full. Nothing while a later reservation is ahead. A block
 /// ends together with a reservation that was made beyond it. settle() charges up to a debt of
 /// longest(); units beyond that are not charged. See docs/token_bucket.md.
 ///
@@ -198,6 +211,7 @@ class TokenBucket : public KeyedLimiter<TokenBucket> {
   }
 
   Quota quota_;
+  Refund refund_ = Refund::undrained;
   Span longest_{};
   bool plain_ = true;  // acquire_step() and peek_step() use the plain form of the rule
   Arguments args_{};   // of the plain form; each call sets the last one, the cost

@@ -98,5 +98,11 @@ extern const Operation token_bucket_adjust;
 ///
 /// An earlier reservation stays, with the tokens at its stamp.
 extern const Operation token_bucket_refund;
+/// The same arguments and output, but in the second case all of `amount` is refunded, at most what
+/// is spent. In any interval at most capacity + (t + interval) * refill / period units have their
+/// time, and what is refunded later of grants from before the interval: a refund of a grant at s,
+/// made at r, lowers the level at r, so that of an interval which begins between s and r the level
+/// falls by units that were not charged in it. Refunds of its own grants cancel their charges.
+extern const Operation token_bucket_refund_in_full;
 
 }  // namespace sluice

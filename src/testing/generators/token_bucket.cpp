@@ -93,6 +93,9 @@ void draw_return(Rng& rng, Arguments& args) {
           sluice::token_bucket::word_of(level, rng.below(4) == 0),
           stamp};
 }
+bool refunds(const Operation& row) noexcept {
+  return row.id == token_bucket_refund.id || row.id == token_bucket_refund_in_full.id;
+}
 void draw(Rng& rng, const Operation& row, Arguments& args) {
   const Word cost = draw_cost(rng, args[0]);
   if (row.id <= token_bucket_peek.id) {
@@ -101,7 +104,7 @@ void draw(Rng& rng, const Operation& row, Arguments& args) {
     return ask(args, plain ? cost : 0);
   }
   draw_shape(rng, args);
-  if (row.id == token_bucket_refund.id) return draw_return(rng, args);
+  if (refunds(row)) return draw_return(rng, args);
   args[7] = cost;
   if (row.id == token_bucket_reserve_some.id) {
     args[6] = uniform(rng, 0, cost);
@@ -131,7 +134,7 @@ bool impossible(const Operation& row, Arguments& args, std::size_t trial) {
     if (row.id == token_bucket_adjust.id) {
       args[6] = cost < 0 ? cost : std::max<Word>(4, cost);
     } else {
-      args[plain ? 4 : row.id == token_bucket_refund.id ? 4 : 7] = cost;
+      args[plain ? 4 : refunds(row) ? 4 : 7] = cost;
     }
     return true;
   }

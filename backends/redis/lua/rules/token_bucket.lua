@@ -169,9 +169,8 @@
   local min_cost, spends = cost, false
 --@ use token_bucket_answer
 
---@ operation token_bucket_refund(first, second | capacity, refill, period, interval, cost, amount, spent_then, stamp_then)
--- The twin of the kernel of token_bucket.refund in src/rules/token_bucket_refund.cpp: same
--- names, same order, with left_so() in its place.
+--@ piece token_bucket_return
+-- The twin of decide() in src/rules/token_bucket_refund.cpp: same names, same order, with left_so() in its place.
   if cost < 0 or amount < 0 then return Errc.invalid_cost end
   if cost > capacity then return Errc.cost_exceeds_capacity end
   if amount > cost or interval < 1 or interval > Rule.max_interval or spent_then < 0 or
@@ -214,6 +213,7 @@
     local held = cost
     if held > grant_level then held = grant_level end -- the rest had drained by a time rounded up
     given = held - (stamp - grant_stamp) * refill
+    if in_full then given = amount end
     if given > amount then given = amount end
     if given > left then given = left end
     if given < 0 then given = 0 end
@@ -239,6 +239,16 @@
   local output =
     struct.pack('<i8i8i8', (given - given % period) / period, is_last and 1 or 0, rest_stamp)
   return 1, (free - free % period) / period, 0, reset_after, spent, spent and new_stamp, output
+
+--@ operation token_bucket_refund(first, second | capacity, refill, period, interval, cost, amount, spent_then, stamp_then)
+-- The twin of the kernel of token_bucket.refund.
+  local in_full = false
+--@ use token_bucket_return
+
+--@ operation token_bucket_refund_in_full(first, second | capacity, refill, period, interval, cost, amount, spent_then, stamp_then)
+-- The twin of the kernel of token_bucket.refund_in_full.
+  local in_full = true
+--@ use token_bucket_return
 
 --@ operation token_bucket_adjust(first, second | capacity, refill, period, interval, full_at, longest, change, amount)
 -- The twin of the kernel of token_bucket.adjust in src/rules/token_bucket_reserve.cpp: same names, same
