@@ -152,7 +152,12 @@ Grants CallTries::acquire(const StopToken& stop) {
   return grants;
 }
 
+void CallTries::learn(Cost actual) const {
+  for (const Claim& claim : claims_) claim.learn(actual);
+}
+
 void CallTries::settle(Grants& grants, Cost actual) const {
+  learn(actual);
   for (auto i = next_estimate(0); i < claims_.size(); i = next_estimate(i + 1)) {
     grants.settle(i, actual);
   }

@@ -31,8 +31,8 @@ class ClaimOf : public ClaimedLimit {
     limiter_.borrow_store();
   }
 
-  std::unique_ptr<ClaimedLimit> fresh() const override {
-    return std::make_unique<Own>(limiter_, own_key(), cost_);
+  std::unique_ptr<ClaimedLimit> fresh(Word units) const override {
+    return std::make_unique<Own>(limiter_, own_key(), Cost(units));
   }
   const std::string& name() const noexcept override { return limiter_.name(); }
   Store& store() const noexcept override { return limiter_.store(); }

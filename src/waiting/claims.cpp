@@ -86,7 +86,7 @@ ClaimedLimits limits_of(std::span<const Claim> claims) {
   require_one_store(claims);
   ClaimedLimits limits;
   limits.reserve(claims.size());
-  for (const Claim& claim : claims) limits.push_back(claim.limit().fresh());
+  for (const Claim& claim : claims) limits.push_back(claim.fresh());
   return limits;
 }
 

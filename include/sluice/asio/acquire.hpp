@@ -57,7 +57,7 @@ template <class Grant, class CompletionToken>
       [arrival, deadline, caller = sluice::detail::Caller::of(options)](auto handler,
                                                                         const auto& claims) {
         sluice::detail::ClaimedLimits fresh;
-        for (const auto& claim : *claims) fresh.push_back(claim->fresh());
+        for (const auto& claim : *claims) fresh.push_back(claim->fresh(claim->units()));
         AsyncWaiter<decltype(handler), Grant>::begin(std::move(fresh), arrival, deadline, caller,
                                                      std::move(handler));
       },

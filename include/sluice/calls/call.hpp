@@ -107,6 +107,8 @@ class CallTries {
   void granted(const Grants& grants);
   /// The next claim from `claim` on that is an Estimate; claims().size(): there is none.
   [[nodiscard]] std::size_t next_estimate(std::size_t claim) const noexcept;
+  /// Teaches the estimates of the claims that learn.
+  void learn(Cost actual) const;
   /// What follows from a refusal by the API.
   struct Refused {
     std::optional<Step> close;  ///< of the gate; none: the call has no gate

@@ -3,9 +3,11 @@
 
 #include <concepts>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 
+#include "sluice/calls/estimator.hpp"
 #include "sluice/detail/claimed_limit.hpp"
 
 namespace sluice {
@@ -37,17 +39,31 @@ class Claim {
       : Claim(limiter, key, estimate.cost) {
     is_estimate_ = true;
   }
+  /// An estimate that is learned: each call is charged that of its time, and settles and teaches it
+  /// with its true cost.
+  template <class L>
+  requires detail::Settled<L> Claim(const L& limiter, const KeyArg& key, LearnedEstimate estimate)
+      : Claim(limiter, key, Estimate{estimate.cost()}) {
+    learned_ = std::move(estimate);
+  }
   /// Of a passage through a gate.
   template <std::same_as<Gates> G>
   Claim(const G& gates, const Scope& scope) : limit_(G::Verbs::claim(gates, scope)) {}
 
   [[nodiscard]] bool is_estimate() const noexcept { return is_estimate_; }
-  /// For implementations of waits.
+  /// For implementations of waits and calls.
   [[nodiscard]] const detail::ClaimedLimit& limit() const noexcept { return *limit_; }
+  [[nodiscard]] std::unique_ptr<detail::ClaimedLimit> fresh() const {
+    return limit_->fresh(learned_ ? learned_->cost().value() : limit_->units());
+  }
+  void learn(Cost actual) const {
+    if (learned_) learned_->learn(actual);
+  }
 
  private:
   std::shared_ptr<const detail::ClaimedLimit> limit_;
   bool is_estimate_ = false;
+  std::optional<LearnedEstimate> learned_{};
 };
 
 namespace detail {

@@ -34,8 +34,8 @@ class ClaimedLimit {
   ClaimedLimit& operator=(const ClaimedLimit&) = delete;
   virtual ~ClaimedLimit() = default;
 
-  /// The same claim, for another wait.
-  [[nodiscard]] virtual std::unique_ptr<ClaimedLimit> fresh() const = 0;
+  /// The same claim, of so many units if it has a cost, for another wait.
+  [[nodiscard]] virtual std::unique_ptr<ClaimedLimit> fresh(Word units) const = 0;
 
   [[nodiscard]] virtual const std::string& name() const noexcept = 0;
   [[nodiscard]] virtual Store& store() const noexcept = 0;

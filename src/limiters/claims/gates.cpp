@@ -14,7 +14,7 @@ struct Gates::Verbs::Claimed final : detail::ClaimedLimit {
     gates_.borrow_store();
   }
 
-  std::unique_ptr<ClaimedLimit> fresh() const override {
+  std::unique_ptr<ClaimedLimit> fresh(Word /*units*/) const override {
     return std::make_unique<Claimed>(gates_, scope_, is_plan_);
   }
   const std::string& name() const noexcept override { return gates_.name(); }

@@ -1,0 +1,141 @@
+// Estimator: what it learns, exactly and within its error; classes; and calls that teach it.
+// Threading: one thread.
+#include "sluice/calls/estimator.hpp"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "sluice/calls/call.hpp"
+#include "sluice/limiters/token_bucket.hpp"
+#include "sluice/virtual_store.hpp"
+#include "tests/catch.hpp"
+#include "tests/support/seed.hpp"
+
+using namespace sluice;
+using namespace sluice::test;
+
+TEST_CASE("an estimate is the given one until enough costs are known", "[estimator]") {
+  Estimator estimator({.least = 3});
+  const LearnedEstimate estimate = estimator.of("model", 1400);
+  CHECK(estimate.cost().value() == 1400);
+  estimate.learn(10);
+  estimate.learn(20);
+  CHECK(estimate.cost().value() == 1400);
+  estimate.learn(30);
+  CHECK(estimate.cost().value() == 30);
+  // Another look at the class, with another default.
+  CHECK(estimator.of("model", 7).cost().value() == 30);
+  CHECK(estimator.of("other", 7).cost().value() == 7);
+  CHECK(estimator.classes() == 2);
+}
+
+TEST_CASE("an estimate is the quantile of the costs, at most a sixteenth too high", "[estimator]") {
+  Random random("an estimate is the quantile of the costs, at most a sixteenth too high");
+  CAPTURE(random.repeat());
+  for (int run = 0; run < 50; ++run) {
+    const double quantile = static_cast<double>(random.between(1, 100)) / 100;
+    Estimator estimator({.quantile = quantile, .window = 1000, .least = 1});
+    const LearnedEstimate estimate = estimator.of("model", 1);
+    const Word most = Word{1} << random.between(0, 40);
+    std::vector<Word> costs;
+    for (std::size_t i = 0; i < 300; ++i) {
+      costs.push_back(random.between(0, most));
+      estimate.learn(costs.back());
+      if (i % 37 != 0) continue;
+      auto sorted = costs;
+      std::ranges::sort(sorted);
+      std::size_t rank = 1;
+      while (static_cast<double>(rank) < quantile * static_cast<double>(sorted.size())) ++rank;
+      const Word exact = sorted[rank - 1];
+      const Word told = estimate.cost().value();
+      CAPTURE(exact, told, quantile);
+      CHECK(told >= exact);
+      CHECK(told <= exact + exact / 16);
+      if (exact < 32) CHECK(told == exact);
+    }
+  }
+}
+
+TEST_CASE("a change of the costs is learned after as many calls as are remembered", "[estimator]") {
+  Estimator estimator({.quantile = 0.95, .window = 100});
+  const LearnedEstimate estimate = estimator.of("model", 1);
+  for (int i = 0; i < 1000; ++i) estimate.learn(1000);
+  CHECK(estimate.cost().value() == 1023);
+  int calls = 0;
+  for (; estimate.cost().value() > 20 && calls < 2000; ++calls) estimate.learn(20);
+  CHECK(calls >= 100);
+  CHECK(calls <= 600);
+  // Upwards, once a twentieth of the calls cost more.
+  for (calls = 0; estimate.cost().value() < 1000 && calls < 2000; ++calls) estimate.learn(1000);
+  CHECK(calls <= 12);
+}
+
+TEST_CASE("the class that was asked for least recently is forgotten", "[estimator]") {
+  Estimator estimator({.least = 1, .max_classes = 2});
+  const LearnedEstimate a = estimator.of("a", 1);
+  a.learn(5);
+  estimator.of("b", 1).learn(6);
+  CHECK(estimator.of("a", 1).cost().value() == 5);
+  CHECK(estimator.of("c", 1).cost().value() == 1);  // in the place of b
+  CHECK(estimator.classes() == 2);
+  CHECK(estimator.of("b", 1).cost().value() == 1);  // in the place of a
+  CHECK(estimator.of("a", 2).cost().value() == 2);
+  a.learn(7);  // of the class that was forgotten
+  CHECK(a.cost().value() == 7);
+  for (int i = 0; i < 10'000; ++i) (void)estimator.of(std::to_string(i), 1);
+  CHECK(estimator.classes() == 2);
+}
+
+TEST_CASE("calls are charged what is learned, and teach it", "[estimator][calls]") {
+  VirtualClock clock;
+  const auto store = make_virtual_store(clock);
+  const TokenBucket tokens(*store, "tokens", Quota::per_hour(1000), {.refund = Refund::in_full});
+  Estimator estimator({.least = 2});
+  const Call call({{tokens, "key", estimator.of("model", 100)}});
+  std::vector<Word> granted;
+  for (const Word actual : {30, 20, 25, 400}) {
+    const Word got = call([&](Grants& grants) {
+      granted.push_back(grants.get<Reservation>(0).granted);
+      return Costed<Word>{actual, actual};
+    });
+    CHECK(got == actual);
+  }
+  CHECK(granted == std::vector<Word>{100, 100, 30, 30});
+  CHECK(tokens.peek("key").remaining == 1000 - 30 - 20 - 25 - 400);
+  CHECK(estimator.of("model", 1).cost().value() == 400 + 15);  // the top of its bucket
+}
+
+TEST_CASE("costs below zero and options out of range are named", "[estimator]") {
+  const auto says = [](const EstimatorOptions& options) {
+    try {
+      const Estimator estimator(options);
+    } catch (const std::invalid_argument& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK(says({.quantile = 0}) ==
+        "EstimatorOptions::quantile must be above 0, up to 1, got 0.000000");
+  CHECK(says({.quantile = 1.01}).ends_with("got 1.010000"));
+  CHECK(says({.quantile = std::numeric_limits<double>::quiet_NaN()}).ends_with("got nan"));
+  CHECK(says({.window = 99}) == "EstimatorOptions::window must be 100 to 1,000,000, got 99");
+  CHECK(says({.least = 0}) == "EstimatorOptions::least must be 1 to the window, got 0");
+  CHECK(says({.window = 100, .least = 101}).ends_with("got 101"));
+  CHECK(says({.max_classes = 10'000'000}) ==
+        "EstimatorOptions::max_classes must be 1 to 100,000, got 10000000");
+  CHECK(says({.max_classes = 0}).ends_with("got 0"));
+
+  Estimator estimator({.least = 1});
+  const LearnedEstimate estimate = estimator.of("model", 9);
+  try {
+    estimate.learn(-1);
+    FAIL("learned");
+  } catch (const std::system_error& error) {
+    CHECK(error.code() == Errc::invalid_cost);
+    CHECK(std::string(error.what()).find("cost -1") != std::string::npos);
+  }
+  CHECK(estimate.cost().value() == 9);
+  estimate.learn(Word{1} << 50);
+  CHECK(estimate.cost().value() == Word{1} << 40);
+}
