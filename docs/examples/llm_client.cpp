@@ -1,5 +1,6 @@
-// A client of a language model's API: requests and tokens a minute, charged by what an answer has
-// really cost, and a gate that every refusal closes for the whole fleet.
+// A client of a language model's API: requests and tokens a minute, estimates that are learned and
+// replaced by what an answer has really cost, and a gate that every refusal closes for the whole
+// fleet.
 //
 //     llm_client                a fleet of four processes, in an hour of virtual time
 //     llm_client PORT [CALLS]   this process, against an HTTP server on 127.0.0.1
@@ -41,8 +42,10 @@ class Client {
   /// Waits until requests, tokens and the gate let the call go ahead, all at one instant; then
   /// calls, and is charged the tokens of the answer instead of the estimate.
   net::awaitable<std::string> ask(const Model& model, std::string prompt) {
-    const Word estimate = static_cast<Word>(prompt.size()) / 4 + 400;
-    const Call call({{requests_, "key"}, {tokens_, "key", Estimate{estimate}}, {gates_, account_}},
+    const Word unknown = static_cast<Word>(prompt.size()) / 4 + 1000;  // what the answer may cost
+    const Call call({{requests_, "key"},
+                     {tokens_, "key", estimator_.of("small model", unknown)},
+                     {gates_, account_}},
                     {.deadline = 5min, .budget = &budget_});
     const auto send = [&]() -> net::awaitable<Costed<std::string>> {
       const Reply answer = co_await model(prompt);
@@ -54,10 +57,12 @@ class Client {
  private:
   Store& store_;
   TokenBucket requests_{store_, "requests", Quota::per_minute(300).burst(10)};
-  TokenBucket tokens_{store_, "tokens", Quota::per_minute(100'000).burst(10'000)};
+  TokenBucket tokens_{
+      store_, "tokens", Quota::per_minute(100'000).burst(10'000), {.refund = Refund::in_full}};
   Gates gates_{store_, "model", {"account"}};
   Scope account_ = gates_.scope("account", "ours");
   RetryBudget budget_;
+  Estimator estimator_;
 };
 
 /// The API of the simulation: an answer takes a second or two, and one call in fifty is refused.

@@ -6,6 +6,7 @@
 #include "sluice/calls/backoff.hpp"
 #include "sluice/calls/call.hpp"
 #include "sluice/calls/errors.hpp"
+#include "sluice/calls/estimator.hpp"
 #include "sluice/calls/guarded.hpp"
 #include "sluice/calls/with_backoff.hpp"
 #include "sluice/circuit_breaker.hpp"
