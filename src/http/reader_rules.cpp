@@ -58,8 +58,8 @@ Fate FeedbackReader::read_categories(const FieldName& name, std::string_view ite
     const std::size_t place = window(name.source, category);
     if (place == Feedback::max_windows) return Fate::too_many;
     out_.windows()[place].remaining = 0;
+    if (set_reset(place, wait) == Fate::superseded) continue;
     (void)out_.windows()[place].resource.assign(scope);
-    (void)set_reset(place, wait);
   } while (!categories.empty());
   return Fate::used;
 }

@@ -208,6 +208,11 @@ TEST_CASE("each of Sentry's categories is a window, and no category is all of th
         {},
         {{.source = sentry, .remaining = 0, .reset = 2700'500ms, .resource = "organization"}}},
        2700'500ms},
+      {{"Sentry, the longer first",
+        {{"X-Sentry-Rate-Limits", "2700::organization, 60::key"}},
+        {},
+        {{.source = sentry, .remaining = 0, .reset = 2700s, .resource = "organization"}}},
+       2700s},
       {{"Sentry, metrics",
         {{"X-Sentry-Rate-Limits", "2700:metric_bucket:organization:quota_exceeded:custom"}},
         {},
@@ -288,6 +293,18 @@ TEST_CASE("Path of Exile's rules are a window for each period, with the state of
   CHECK(others.windows().empty());
   CHECK(others.notes()[1].fate == Fate::unknown);
   CHECK(parse_lines({{"X-Rate-Limit-Ip", "45:60:120"}}).windows().empty());
+  // A ban counts, whatever is used.
+  const Feedback banned = parse_lines({{"X-Rate-Limit-Rules", "Ip"},
+                                       {"X-Rate-Limit-Ip", "45:60:120"},
+                                       {"X-Rate-Limit-Ip-State", "5:60:120"}});
+  CHECK(banned.windows()[0].remaining == 0);
+  CHECK(banned.wait() == 120s);
+  // The list may stand on several lines.
+  CHECK(parse_lines({{"X-Rate-Limit-Rules", "Account"},
+                     {"X-Rate-Limit-Rules", "Ip"},
+                     {"X-Rate-Limit-Ip", "45:60:120"}})
+            .windows()
+            .size() == 1);
   // All hits are used, and for how long is not told.
   CHECK_FALSE(parse_lines({{"X-Rate-Limit-Rules", "Ip"},
                            {"X-Rate-Limit-Ip", "45:60:120"},
