@@ -4,8 +4,7 @@
 //
 // With the path of a Redis unix socket any number of such processes share the limit; without it,
 // the workers of this one.
-#include <sluice/asio.hpp>
-#include <sluice/asio/acquire.hpp>
+#include <sluice/asio/calls.hpp>
 #include <sluice/redis/redis_store.hpp>
 #include <sluice/sluice.hpp>
 
@@ -34,9 +33,11 @@ struct Fleet {
   tcp::endpoint server;
   /// The server's rate without a burst: its burst is left to calls that delays bunch up.
   sluice::TokenBucket limiter;
-  /// Closed for everybody if the server asks one of us to wait.
+  /// Closed for everybody if the server refuses one of us.
   sluice::Gates gates{store, "server", {"api-key"}};
   sluice::Scope scope = gates.scope("api-key", "fleet");
+  /// Under both; more than a minute of waiting calls is an error.
+  sluice::Call call = sluice::Call({{limiter, "fleet"}, {gates, scope}}, {.deadline = 60s});
 
   int left;  ///< calls to make
   int answered = 0;
@@ -44,16 +45,7 @@ struct Fleet {
   int waited = 0;  ///< calls that had to wait for their turn
 };
 
-/// Waits until this call may be made: its turn in the quota has come, and the gate is open.
-net::awaitable<void> turn(Fleet& fleet) {
-  const auto came = fleet.store.clock().now();
-  const auto mine = co_await sluice::asio::async_acquire(fleet.limiter, "fleet", 1, 60s);
-  if (!mine) throw std::runtime_error("more than a minute of calls is waiting already");
-  if (fleet.store.clock().now() - came > 1ms) ++fleet.waited;  // longer than a round trip
-  co_await sluice::asio::async_acquire(fleet.gates, {&fleet.scope, 1}, sluice::Deadline::never());
-}
-
-net::awaitable<Response> call(beast::tcp_stream& stream, beast::flat_buffer& buffer) {
+net::awaitable<Response> get(beast::tcp_stream& stream, beast::flat_buffer& buffer) {
   beast::http::request<beast::http::empty_body> request(beast::http::verb::get, "/", 11);
   request.set(beast::http::field::host, "localhost");
   request.set("X-Api-Key", "fleet");
@@ -69,16 +61,22 @@ net::awaitable<void> work(Fleet& fleet) {
   beast::tcp_stream stream(co_await net::this_coro::executor);
   beast::flat_buffer buffer;
   co_await stream.async_connect(fleet.server, net::use_awaitable);
+  const auto now = [&] { return fleet.store.clock().now(); };
   while (fleet.left-- > 0) {
-    co_await turn(fleet);
-    const Response response = co_await call(stream, buffer);
-    const bool refused = response.result() == beast::http::status::too_many_requests;
-    ++(refused ? fleet.refused : fleet.answered);
-    if (!refused) continue;
-    // Not expected. If it happens, the whole fleet waits as long as the server asks.
-    const auto feedback = sluice::http::parse_feedback(response, sluice::SystemClock().now());
-    const auto shut = fleet.gates.close_step(fleet.scope, feedback.wait());
-    co_await sluice::asio::async_decide(fleet.store, shut, net::use_awaitable);
+    const auto came = now();
+    bool is_first = true;
+    const auto send = [&]() -> net::awaitable<void> {
+      if (is_first && now() - came > 1ms) ++fleet.waited;  // longer than a round trip
+      is_first = false;
+      const Response response = co_await get(stream, buffer);
+      // Not expected. If it happens, the whole fleet waits as long as the server asks.
+      if (response.result() == beast::http::status::too_many_requests) ++fleet.refused;
+      sluice::http::require_served(
+          response.result_int(),
+          sluice::http::parse_feedback(response, sluice::SystemClock().now()));
+      ++fleet.answered;
+    };
+    co_await sluice::asio::async_call(fleet.call, send);
   }
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 using namespace sluice;
+using namespace std::chrono_literals;
 
 /// The server: decides, and describes the decision.
 std::vector<std::pair<std::string, std::string>> serve(const TokenBucket& limiter,
@@ -32,6 +33,7 @@ int main() {
     const auto headers = serve(server, "fleet");
     std::cout << "response " << call << '\n';
     for (const auto& [name, value] : headers) std::cout << "  " << name << ": " << value << '\n';
-    http::close_gate(gates, scope, http::parse_feedback(headers, clock.now()));
+    // If a refusal does not say how long, a Call makes a growing pause; these calls are served.
+    http::close_gate(gates, scope, http::parse_feedback(headers, clock.now()), 0s);
   }
 }

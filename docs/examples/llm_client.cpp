@@ -31,7 +31,8 @@ struct Reply {
   std::string text;
   Word tokens;  // as the API counts them
 };
-/// Sends a prompt. Throws RateLimited if the API refuses it.
+/// Sends a prompt. Throws RateLimited if the API refuses it, Transient if it fails and may be tried
+/// again.
 using Model = std::function<net::awaitable<Reply>(const std::string& prompt)>;
 
 /// What one process needs to call the API within its limits. The fleet shares them by the store.
@@ -121,9 +122,7 @@ net::awaitable<Reply> post(net::ip::tcp::endpoint server, std::string prompt) {
   beast::flat_buffer buffer;
   beast::http::response<beast::http::string_body> response;
   co_await beast::http::async_read(stream, buffer, response, net::use_awaitable);
-  if (response.result() == beast::http::status::too_many_requests) {
-    throw RateLimited(http::parse_feedback(response, SystemClock().now()).wait());
-  }
+  http::require_served(response.result_int(), http::parse_feedback(response, SystemClock().now()));
   const auto length = static_cast<Word>(prompt.size() + response.body().size());
   co_return Reply{std::move(response.body()), length / 4 + 1};
 }

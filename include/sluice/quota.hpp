@@ -59,6 +59,12 @@ class Cost {
 ///     Quota::per(25, 5s)                 // burst 25
 ///     Quota::parse("10000/min")
 ///
+/// The burst comes on top of the rate: Quota::per_minute(500) admits up to 1,000 units in a minute,
+/// 500 at once and 500 as they are refilled. At most 500 in any minute are:
+///
+///     Quota::per_minute(500).burst(1)                // one each 120 ms
+///     SlidingWindow(store, "api", {{500, 1min}});    // or exactly, also 500 at once
+///
 /// The rate is a reduced fraction refill()/period(), in units per microsecond. Ranges: count 1 to
 /// 2^52, period 1 us to 2^52 us, burst 1 to 2^51, and burst * period() + refill() at most 2^51, so
 /// that every intermediate result of a rule is an integer that a double represents exactly. A value
@@ -69,9 +75,9 @@ class Quota {
   /// The upper bound of burst * period() + refill().
   static constexpr Word bound = word_limit / 2;
 
-  /// `count` units every `period`; the burst is `count` unless burst() sets it, or the largest
-  /// possible burst if `count` is too large for a burst at this rate. The period must be a whole
-  /// number of microseconds, in any unit.
+  /// `count` units every `period`, on top of a burst; the burst is `count` unless burst() sets it,
+  /// or the largest possible burst if `count` is too large for a burst at this rate. The period
+  /// must be a whole number of microseconds, in any unit.
   template <CountType T>
   static Quota per(T count, SpanArg period) {
     return Quota("count", detail::Given(count), period);

@@ -119,12 +119,15 @@ std::exception_ptr settled(const CallTries& tries, Grants& grants, Cost actual) 
   return nullptr;
 }
 
-CallTries::Refused CallTries::refused(const RateLimited& refusal) {
+Span CallTries::pause_after(const Retriable& failure) {
   Rng& rng = options_.rng != nullptr ? *options_.rng : rng_of(store().clock(), DrawFor::backoff);
-  // Drawn in any case, so that waits also grow after refusals with a time.
-  const Span drawn = backoff_.next(rng);
-  Refused result;
-  result.pause = refusal.retry_after().value_or(drawn);
+  // Drawn in any case, so that waits also grow after failures with a time.
+  const Span drawn = std::max(backoff_.next(rng), Span{1});
+  return failure.retry_after().value_or(drawn);
+}
+
+CallTries::Failed CallTries::failed(const RateLimited& refusal) {
+  Failed result{.pause = pause_after(refusal)};
   std::size_t gates = 0;
   for (const Claim& claim : claims_) {
     if (!is_gate(claim)) continue;
@@ -134,6 +137,12 @@ CallTries::Refused CallTries::refused(const RateLimited& refusal) {
     throw std::out_of_range("RateLimited: scope " + std::to_string(refusal.scope()) + " of " +
                             std::to_string(gates));
   }
+  result.retries = may_retry();
+  return result;
+}
+
+CallTries::Failed CallTries::failed(const Transient& failure) {
+  Failed result{.refunds = failure.served() == Served::no, .pause = pause_after(failure)};
   result.retries = may_retry();
   return result;
 }
@@ -163,18 +172,17 @@ void CallTries::settle(Grants& grants, Cost actual) const {
   }
 }
 
-bool CallTries::retry_after(const RateLimited& refusal, Grants& grants, const StopToken& stop) {
-  const Refused next = refused(refusal);
+bool CallTries::retry_after(const Failed& failed, Grants grants, const StopToken& stop) const {
   std::error_code error;
-  if (next.close) (void)decide(store(), *next.close, error);
-  grants.refund();
-  if (error) throw failed_call({Gates::type_name, "close"}, error, *next.close);
-  if (!next.retries) return false;
+  if (failed.close) (void)decide(store(), *failed.close, error);
+  if (failed.refunds) grants.refund();
+  grants = {};  // its leases are free during the pause
+  if (error) throw failed_call({Gates::type_name, "close"}, error, *failed.close);
+  if (failed.close || !failed.retries) return failed.retries;
   Clock& clock = store().clock();
   const Time now = clock.now();
-  if (next.close) return true;
-  if (next.pause > deadline_ - now) return false;
-  wait_until(clock, now + next.pause, stop);
+  if (failed.pause > deadline_ - now) return false;
+  wait_until(clock, now + failed.pause, stop);
   return true;
 }
 

@@ -1,32 +1,65 @@
-// Closing and blocking by a Feedback.
+// Closing, blocking and refusing by a Feedback.
 #include "sluice/http/apply.hpp"
 
 #include <algorithm>
+#include <string>
+
+#include "sluice/calls/errors.hpp"
 
 namespace sluice::http {
+namespace {
 
-Decision close_gate(const Gates& gates, const Scope& scope, const Feedback& feedback,
-                    std::error_code& error) noexcept {
-  error.clear();
-  if (feedback.wait() <= Span{0}) return {.allowed = true};
-  return gates.close(scope, feedback.wait(), error);
+Span span_of(const Feedback& feedback, SpanArg otherwise) noexcept {
+  return feedback.wait().value_or(Span{otherwise.count()});
 }
 
-Decision close_gate(const Gates& gates, const Scope& scope, const Feedback& feedback) {
-  if (feedback.wait() <= Span{0}) return {.allowed = true};
-  return gates.close(scope, feedback.wait());
+}  // namespace
+
+void require_served(Word status, const Feedback& feedback, std::size_t scope) {
+  const std::string what = "the API answered " + std::to_string(status);
+  switch (status) {
+    case 418:
+    case 420:
+    case 429:
+      throw RateLimited(feedback.wait(), scope, what);
+    case 408:
+    case 502:
+    case 503:
+    case 504:
+      throw Transient(Served::perhaps, feedback.wait(), what);
+    default:
+      return;
+  }
+}
+
+Decision close_gate(const Gates& gates, const Scope& scope, const Feedback& feedback,
+                    SpanArg otherwise, std::error_code& error) noexcept {
+  error.clear();
+  const Span span = span_of(feedback, otherwise);
+  if (span <= Span{0}) return {.allowed = true};
+  return gates.close(scope, span, error);
+}
+
+Decision close_gate(const Gates& gates, const Scope& scope, const Feedback& feedback,
+                    SpanArg otherwise) {
+  const Span span = span_of(feedback, otherwise);
+  if (span <= Span{0}) return {.allowed = true};
+  return gates.close(scope, span);
 }
 
 Decision block(const TokenBucket& bucket, const KeyArg& key, const Feedback& feedback,
-               std::error_code& error) noexcept {
+               SpanArg otherwise, std::error_code& error) noexcept {
   error.clear();
-  if (feedback.wait() <= Span{0}) return {.allowed = true};
-  return bucket.block(key, std::min(feedback.wait(), bucket.longest()), error);
+  const Span span = span_of(feedback, otherwise);
+  if (span <= Span{0}) return {.allowed = true};
+  return bucket.block(key, std::min(span, bucket.longest()), error);
 }
 
-Decision block(const TokenBucket& bucket, const KeyArg& key, const Feedback& feedback) {
-  if (feedback.wait() <= Span{0}) return {.allowed = true};
-  return bucket.block(key, std::min(feedback.wait(), bucket.longest()));
+Decision block(const TokenBucket& bucket, const KeyArg& key, const Feedback& feedback,
+               SpanArg otherwise) {
+  const Span span = span_of(feedback, otherwise);
+  if (span <= Span{0}) return {.allowed = true};
+  return bucket.block(key, std::min(span, bucket.longest()));
 }
 
 }  // namespace sluice::http

@@ -20,6 +20,13 @@ namespace sluice::http::detail {
   return text;
 }
 
+[[nodiscard]] constexpr bool is_printable(std::string_view text) noexcept {
+  for (const char c : text) {
+    if (c < ' ' || c > '~') return false;
+  }
+  return true;
+}
+
 /// Takes `prefix` off the front of `text`, if it is there.
 [[nodiscard]] constexpr bool take(std::string_view& text, std::string_view prefix) noexcept {
   if (!text.starts_with(prefix)) return false;

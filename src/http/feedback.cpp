@@ -21,6 +21,8 @@ std::string_view text(Fate fate) noexcept {
       return "ignored: malformed";
     case Fate::negative:
       return "ignored: negative";
+    case Fate::no_unit:
+      return "ignored: a number whose unit is not known";
     case Fate::too_long:
       return "ignored: too long";
     case Fate::too_many:
@@ -39,12 +41,13 @@ const Window* Feedback::find(sluice::detail::TextArg name) const noexcept {
   return found == windows().end() ? nullptr : &*found;
 }
 
-Span Feedback::wait() const noexcept {
-  if (retry_after) return *retry_after;
+std::optional<Span> Feedback::wait() const noexcept {
+  if (retry_after && *retry_after > Span{0}) return retry_after;
   Span longest{0};
   for (const Window& window : windows()) {
     if (window.exhausted() && window.reset) longest = std::max(longest, *window.reset);
   }
+  if (longest == Span{0}) return std::nullopt;
   return longest;
 }
 

@@ -16,7 +16,7 @@ struct Entry {
   Meaning meaning;
 };
 
-constexpr std::array<Entry, 11> whole_names{{
+constexpr std::array<Entry, 12> whole_names{{
     {"date", Meaning::date},
     {"age", Meaning::age},
     {"retry-after", Meaning::retry_after},
@@ -28,10 +28,11 @@ constexpr std::array<Entry, 11> whole_names{{
     {"ratelimit-policy", Meaning::policy},
     {"x-shopify-shop-api-call-limit", Meaning::used_of_limit},
     {"stripe-rate-limited-reason", Meaning::reason},
+    {"x-sentry-rate-limits", Meaning::sentry},
 }};
 
 /// The first match counts.
-constexpr std::array<Entry, 26> words{{
+constexpr std::array<Entry, 30> words{{
     {"retry-after-ms", Meaning::retry_after_ms},
     {"retry-after", Meaning::retry_after},
     {"interval-milliseconds", Meaning::length_ms},
@@ -45,14 +46,18 @@ constexpr std::array<Entry, 26> words{{
     {"reset-ms", Meaning::reset_ms},
     {"resource", Meaning::resource},
     {"bucket", Meaning::resource},
+    {"group", Meaning::resource},
     {"name", Meaning::resource},
     {"scope", Meaning::scope},
     {"global", Meaning::global},
     {"reason", Meaning::reason},
     {"remaining", Meaning::remaining},
+    {"remain", Meaning::remaining},
     {"observed", Meaning::used},
+    {"usage", Meaning::usage},
     {"window", Meaning::length},
     {"policy", Meaning::unknown},
+    {"rules", Meaning::unknown},
     {"limit", Meaning::limit},
     {"reset", Meaning::reset},
     {"quota", Meaning::limit},
@@ -63,8 +68,36 @@ constexpr std::array<Entry, 26> words{{
 /// The number without a word, X-HubSpot-RateLimit-Daily, is the limit itself.
 constexpr std::array<std::string_view, 2> groups_alone{"daily", "secondly"};
 
-constexpr std::array<std::string_view, 4> stems{"ratelimit", "rate-limit", "x-app-limit",
-                                                "x-user-limit"};
+constexpr std::array<std::string_view, 6> stems{"ratelimit",   "rate-limit",   "readratelimit",
+                                                "x-app-limit", "x-user-limit", "x-esi-error-limit"};
+
+/// What stands behind them is an interval such as 1m or 10s.
+constexpr std::array<std::string_view, 4> interval_stems{
+    "x-mbx-used-weight", "x-mbx-order-count", "x-sapi-used-ip-weight", "x-sapi-used-uid-weight"};
+
+/// What is meant in the headers of one source alone.
+struct SourceEntry {
+  std::string_view source;
+  std::string_view rest;
+  Meaning meaning;
+};
+constexpr std::array<SourceEntry, 3> of_source{{
+    {"x-amzn-ratelimit", "limit", Meaning::rate},
+    {"x-rate-limit", "rules", Meaning::rules},
+    {"x-rate-limit", "policy", Meaning::rule_policy},
+}};
+
+constexpr std::array<std::string_view, 14> sources_in_seconds{
+    "retry-after",         "x-retry-after",         "ratelimit",       "rate-limit",
+    "x-ratelimit",         "x-rate-limit",          "x-readratelimit", "x-app-limit",
+    "x-user-limit",        "x-sib-ratelimit",       "x-ogw-ratelimit", "x-esi-error-limit",
+    "anthropic-ratelimit", "x-contentful-ratelimit"};
+constexpr std::array<std::string_view, 1> sources_in_milliseconds{"gw-ratelimit"};
+
+template <std::size_t n>
+bool contains(const std::array<std::string_view, n>& all, std::string_view one) noexcept {
+  return std::find(all.begin(), all.end(), one) != all.end();
+}
 
 /// The end of `stem` in `name`, as a whole part of it, or none.
 std::optional<std::size_t> end_of(std::string_view stem, std::string_view name) noexcept {
@@ -92,12 +125,13 @@ std::optional<std::string_view> group_beside(std::string_view word,
 /// hyphen.
 FieldName read_rest(std::string_view source, std::string_view rest) noexcept {
   if (rest.empty()) return {Meaning::limit, source, {}};
+  for (const SourceEntry& entry : of_source) {
+    if (entry.source == source && entry.rest == rest) return {entry.meaning, source, {}};
+  }
   for (const Entry& word : words) {
     if (const auto group = group_beside(word.name, rest)) return {word.meaning, source, *group};
   }
-  if (std::find(groups_alone.begin(), groups_alone.end(), rest) != groups_alone.end()) {
-    return {Meaning::limit, source, rest};
-  }
+  if (contains(groups_alone, rest)) return {Meaning::limit, source, rest};
   return {Meaning::unknown, source, rest};
 }
 
@@ -110,10 +144,21 @@ Text lower_name(std::string_view name) noexcept {
   return lower;
 }
 
+TimeUnit unit_of(std::string_view source) noexcept {
+  if (contains(sources_in_seconds, source)) return TimeUnit::seconds;
+  return contains(sources_in_milliseconds, source) ? TimeUnit::milliseconds : TimeUnit::unknown;
+}
+
 FieldName read_field_name(std::string_view lower) noexcept {
   const auto* const whole = std::find_if(whole_names.begin(), whole_names.end(),
                                          [&](const Entry& entry) { return entry.name == lower; });
   if (whole != whole_names.end()) return {whole->meaning, lower, {}};
+  for (const std::string_view stem : interval_stems) {
+    if (lower == stem) return {Meaning::used_in_interval, stem, {}};
+    if (end_of(stem, lower) == stem.size()) {
+      return {Meaning::used_in_interval, stem, lower.substr(stem.size() + 1)};
+    }
+  }
   for (const std::string_view stem : stems) {
     if (const auto end = end_of(stem, lower)) {
       return read_rest(lower.substr(0, *end),

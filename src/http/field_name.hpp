@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "sluice/http/feedback.hpp"
+#include "src/http/wait.hpp"
 
 namespace sluice::http::detail {
 
@@ -19,6 +20,9 @@ enum class Meaning : std::uint8_t {
   limit,
   remaining,
   used,
+  usage,             ///< Strava's used counts of two windows
+  used_in_interval,  ///< Binance's, whose group is the interval
+  rate,              ///< Amazon's units a second
   reset,
   reset_ms,
   length,
@@ -28,6 +32,9 @@ enum class Meaning : std::uint8_t {
   scope,
   global,
   reason,
+  sentry,       ///< X-Sentry-Rate-Limits
+  rules,        ///< the groups of Path of Exile's rules
+  rule_policy,  ///< their policy
 };
 
 struct FieldName {
@@ -38,6 +45,9 @@ struct FieldName {
 
 /// The name in lower case; empty if it is longer than any known name.
 [[nodiscard]] Text lower_name(std::string_view name) noexcept;
+
+/// The unit of plain numbers in the headers of a source. Vendors differ, and a size does not tell.
+[[nodiscard]] TimeUnit unit_of(std::string_view source) noexcept;
 
 /// REQUIRES: a name in lower case, which outlives the result. O(length).
 [[nodiscard]] FieldName read_field_name(std::string_view lower) noexcept;

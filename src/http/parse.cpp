@@ -33,14 +33,13 @@ bool is_cached(const Sieve& headers) noexcept {
                      });
 }
 
-Frame frame_of(const Sieve& headers, bool cached, Time now, const ParseOptions& options) noexcept {
-  Frame frame{to_time(bounded(to_word(now))), {}, Span{bounded(options.longest.count())}};
-  frame.server = frame.now;
-  // The Date of a cached response is older by its age, which is not exact.
-  if (options.correct_by_date && !cached) {
-    frame.server = server_date(headers, frame.now).value_or(frame.now);
-  }
-  return frame;
+Time bounded(Time time) noexcept { return to_time(bounded(to_word(time))); }
+
+/// When the response was made, at the earliest.
+Time made_at(std::optional<Time> date, Time now, const ParseOptions& options) noexcept {
+  if (!date && !options.sent) return now;
+  const Time sent = bounded(options.sent.value_or(Time{}));
+  return std::min(std::max(date.value_or(sent), sent), now);
 }
 
 }  // namespace
@@ -62,7 +61,12 @@ void Sieve::add(std::string_view name, std::string_view value) noexcept {
 
 Feedback parse(const Sieve& headers, Time now, const ParseOptions& options) noexcept {
   const bool cached = is_cached(headers);
-  FeedbackReader reader(frame_of(headers, cached, now, options), cached);
+  now = bounded(now);
+  std::optional<Time> date;
+  // The Date of a cached response is older by its age, which is not exact.
+  if (options.correct_by_date && !cached) date = server_date(headers, now);
+  const Frame frame{now, date.value_or(now), Span{bounded(options.longest.count())}};
+  FeedbackReader reader(frame, cached, headers);
   for (const auto& [header, place] : headers.picked()) {
     const Text lower = lower_name(header.name);
     const FieldName name = read_field_name(lower.view());
@@ -70,6 +74,7 @@ Feedback parse(const Sieve& headers, Time now, const ParseOptions& options) noex
     reader.read(name, header.value, place);
   }
   Feedback result = reader.finish();
+  result.made = made_at(date, now, options);
   result.truncated = headers.truncated();
   return result;
 }

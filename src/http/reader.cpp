@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "src/http/ascii.hpp"
-#include "src/http/number.hpp"
+#include "src/http/counts.hpp"
 
 namespace sluice::http::detail {
 namespace {
@@ -16,13 +16,6 @@ struct Count {
   Word most = 0;
   std::optional<Word> length{};  ///< seconds
 };
-
-Count whole_count(const Decimal& number) noexcept {
-  if (number.negative) return {.fate = Fate::negative};
-  const auto limit = static_cast<std::uint64_t>(word_limit);
-  const auto value = static_cast<Word>(std::min(number.whole, limit));
-  return {number.whole > limit ? Fate::clamped : Fate::used, value, value, {}};
-}
 
 /// A list of counts, which proxies join from several headers, with parameters.
 Count count_of_list(std::string_view value) noexcept {
@@ -44,35 +37,22 @@ Count count_of_list(std::string_view value) noexcept {
   return count;
 }
 
-Count parse_count(std::string_view value) noexcept {
+Count parse_count(std::string_view value, bool is_limit) noexcept {
   std::string_view rest = value;
   const auto number = take_decimal(rest);
-  if (number && rest.empty()) return whole_count(*number);
-  return count_of_list(value);
-}
-
-/// Keeps the smaller of two counts: the more cautious one.
-Fate set_least(std::optional<Word>& known, Word value, Fate fate) noexcept {
-  if (known && *known < value) return Fate::superseded;
-  known = value;
-  return fate;
-}
-
-/// Keeps the larger of two counts of spent units.
-Fate set_most(std::optional<Word>& known, Word value, Fate fate) noexcept {
-  if (known && *known > value) return Fate::superseded;
-  known = value;
-  return fate;
-}
-
-bool is_printable(std::string_view text) noexcept {
-  return std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; });
+  if (!number || !rest.empty()) return count_of_list(value);
+  // A limit below 1 is a rate in a unit that is not told.
+  if (is_limit && number->whole == 0 && (number->micro != 0 || number->rounded)) {
+    return {.fate = Fate::no_unit};
+  }
+  const WholeCount count = whole_count(*number);
+  return {count.fate, count.value, count.value, {}};
 }
 
 }  // namespace
 
-FeedbackReader::FeedbackReader(const Frame& frame, bool cached) noexcept
-    : frame_(frame), cached_(cached) {
+FeedbackReader::FeedbackReader(const Frame& frame, bool cached, const Sieve& headers) noexcept
+    : frame_(frame), cached_(cached), headers_(headers) {
   out_.at = frame.now;
 }
 
@@ -89,7 +69,7 @@ Fate FeedbackReader::read_value(const FieldName& name, std::string_view value) n
   using enum Meaning;
   switch (name.meaning) {
     case retry_after:
-      return read_retry_after(seconds_, TimeUnit::seconds, value);
+      return read_retry_after(seconds_, unit_of(name.source), value);
     case retry_after_ms:
       return read_retry_after(milliseconds_, TimeUnit::milliseconds, value);
     case scope:
@@ -111,7 +91,12 @@ Fate FeedbackReader::read_value(const FieldName& name, std::string_view value) n
     case limit:
     case remaining:
     case used:
-      return read_count(name, value);
+    case usage:
+      return is_pair(name) ? read_pair(name, value) : read_count(name, value);
+    case used_in_interval:
+      return read_used_in_interval(name, value);
+    case rate:
+      return read_rate(name, value);
     case reset:
     case reset_ms:
     case length:
@@ -120,7 +105,14 @@ Fate FeedbackReader::read_value(const FieldName& name, std::string_view value) n
     case used_of_limit:
       return read_used_of_limit(name, value);
     case resource:
+    case rule_policy:
       return read_text(name, value);
+    case sentry:
+      return read_sentry(name, value);
+    case rules:
+      return Fate::used;
+    case unknown:
+      return is_rule(name) ? read_rule(name, value) : Fate::unknown;
     default:
       return Fate::unknown;
   }
@@ -160,14 +152,20 @@ std::size_t FeedbackReader::window(std::string_view source, std::string_view nam
 }
 
 Fate FeedbackReader::read_count(const FieldName& name, std::string_view value) noexcept {
-  const Count count = parse_count(value);
+  const bool is_limit = name.meaning == Meaning::limit;
+  std::string_view behind = value;
+  if (is_limit && take_decimal(behind) && behind.starts_with('/')) {
+    return read_limit_in(name, value);
+  }
+  const Count count = parse_count(value, is_limit);
   if (count.fate != Fate::used && count.fate != Fate::clamped) return count.fate;
   const std::size_t place = window(name.source, name.group);
   if (place == Feedback::max_windows) return Fate::too_many;
   Window& target = out_.windows()[place];
-  if (name.meaning == Meaning::remaining)
+  if (name.meaning == Meaning::remaining) {
     return set_least(target.remaining, count.least, count.fate);
-  if (name.meaning == Meaning::used) return set_most(drafts_[place].used, count.most, count.fate);
+  }
+  if (!is_limit) return set_most(target.used, count.most, count.fate);
   if (count.length) {
     const Span span = seconds_to_wait(*count.length, frame_).span;
     target.length = std::max(target.length.value_or(span), span);
@@ -191,7 +189,8 @@ Fate FeedbackReader::set_reset(std::size_t place, const Wait& wait) noexcept {
 Fate FeedbackReader::read_wait(const FieldName& name, std::string_view value) noexcept {
   const bool in_ms = name.meaning == Meaning::reset_ms || name.meaning == Meaning::length_ms;
   const bool is_reset = name.meaning == Meaning::reset || name.meaning == Meaning::reset_ms;
-  const Wait wait = parse_wait(value, in_ms ? TimeUnit::milliseconds : TimeUnit::seconds, frame_);
+  const TimeUnit unit = in_ms ? TimeUnit::milliseconds : unit_of(name.source);
+  const Wait wait = parse_wait(value, unit, frame_);
   if (!wait.known()) return wait.fate;
   if (!is_reset && !wait.relative) return Fate::malformed;
   const std::size_t place = window(name.source, name.group);
@@ -203,16 +202,14 @@ Fate FeedbackReader::read_wait(const FieldName& name, std::string_view value) no
 
 Fate FeedbackReader::read_used_of_limit(const FieldName& name, std::string_view value) noexcept {
   std::string_view rest = value;
-  const auto spent = take_decimal(rest);
-  const bool divided = spent && take(rest, "/");
-  const auto most = divided ? take_decimal(rest) : std::nullopt;
-  if (!most || !rest.empty()) return Fate::malformed;
-  if (spent->negative || most->negative) return Fate::negative;
+  const WholeCount spent = parse_whole_count(take_item(rest, '/'));
+  const WholeCount most = parse_whole_count(rest);
+  if (!spent.known()) return spent.fate;
+  if (!most.known()) return most.fate;
   const std::size_t place = window(name.source, name.group);
   if (place == Feedback::max_windows) return Fate::too_many;
-  (void)set_most(drafts_[place].used, whole_count(*spent).most, Fate::used);
-  const Count limit = whole_count(*most);
-  return set_least(out_.windows()[place].limit, limit.least, limit.fate);
+  (void)set_most(out_.windows()[place].used, spent.value, Fate::used);
+  return set_least(out_.windows()[place].limit, most.value, most.fate);
 }
 
 Fate FeedbackReader::read_text(const FieldName& name, std::string_view value) noexcept {
@@ -224,7 +221,9 @@ Fate FeedbackReader::read_text(const FieldName& name, std::string_view value) no
     if (yes && out_.scope.empty()) (void)out_.scope.assign("global");
     return Fate::used;
   }
-  Text* target = name.meaning == Meaning::scope ? &out_.scope : &out_.reason;
+  Text* target = name.meaning == Meaning::scope         ? &out_.scope
+                 : name.meaning == Meaning::rule_policy ? &rule_policy_
+                                                        : &out_.reason;
   if (name.meaning == Meaning::resource) {
     const std::size_t place = window(name.source, name.group);
     if (place == Feedback::max_windows) return Fate::too_many;

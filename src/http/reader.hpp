@@ -15,8 +15,9 @@ inline constexpr std::string_view policy_source = "ratelimit-policy";
 
 class FeedbackReader {
  public:
-  /// REQUIRES: a frame within the bounds of Frame. `cached`: counts are ignored.
-  FeedbackReader(const Frame& frame, bool cached) noexcept;
+  /// REQUIRES: a frame within the bounds of Frame. `cached`: counts are ignored. `headers`: all of
+  /// the response, since the form of some depends on others; they outlive this.
+  FeedbackReader(const Frame& frame, bool cached, const Sieve& headers) noexcept;
 
   /// Reads one header. REQUIRES: it outlives the call, as its name does.
   void read(const FieldName& name, std::string_view value, std::uint16_t place) noexcept;
@@ -33,7 +34,7 @@ class FeedbackReader {
   /// Data of a window that is not part of the result.
   struct Draft {
     bool relative_reset = false;
-    std::optional<Word> used{};
+    bool is_rule = false;
   };
 
   [[nodiscard]] Fate read_value(const FieldName& name, std::string_view value) noexcept;
@@ -42,6 +43,20 @@ class FeedbackReader {
   Fate read_wait(const FieldName& name, std::string_view value) noexcept;
   Fate read_used_of_limit(const FieldName& name, std::string_view value) noexcept;
   Fate read_text(const FieldName& name, std::string_view value) noexcept;
+  // What single vendors do otherwise.
+  Fate read_limit_in(const FieldName& name, std::string_view value) noexcept;
+  Fate read_used_in_interval(const FieldName& name, std::string_view value) noexcept;
+  Fate read_rate(const FieldName& name, std::string_view value) noexcept;
+  [[nodiscard]] bool is_pair(const FieldName& name) const noexcept;
+  Fate read_pair(const FieldName& name, std::string_view value) noexcept;
+  Fate read_sentry(const FieldName& name, std::string_view value) noexcept;
+  Fate read_categories(const FieldName& name, std::string_view item, bool applies) noexcept;
+  [[nodiscard]] bool is_rule(const FieldName& name) const noexcept;
+  Fate read_rule(const FieldName& name, std::string_view value) noexcept;
+  /// The value of a header, by its name in lower case; empty if there is none.
+  [[nodiscard]] std::string_view value_of(std::string_view name) const noexcept;
+
+  // The draft's.
   Fate read_list(Meaning meaning, std::string_view value) noexcept;
   Fate read_dictionary(std::string_view value) noexcept;
   Fate read_state(const Member& member) noexcept;
@@ -51,6 +66,8 @@ class FeedbackReader {
   /// if there is no room.
   std::size_t window(std::string_view source, std::string_view name,
                      std::string_view partition = {}) noexcept;
+  /// The same of a rule, which has a window of this name for each length.
+  std::size_t rule_window(const FieldName& name, std::string_view rule, Span length) noexcept;
   Fate set_reset(std::size_t place, const Wait& wait) noexcept;
   void settle_retry_after() noexcept;
   void settle_windows() noexcept;
@@ -58,7 +75,9 @@ class FeedbackReader {
 
   Frame frame_;
   bool cached_;
+  const Sieve& headers_;
   Feedback out_;
+  Text rule_policy_{};
   std::array<Draft, Feedback::max_windows> drafts_{};
   Asked seconds_;
   Asked milliseconds_;

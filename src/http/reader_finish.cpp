@@ -20,13 +20,14 @@ void FeedbackReader::settle_retry_after() noexcept {
 void FeedbackReader::settle_windows() noexcept {
   const auto all = out_.windows();
   for (std::size_t i = 0; i < all.size(); ++i) {
-    if (!all[i].remaining && all[i].limit && drafts_[i].used) {
-      all[i].remaining = std::max(*all[i].limit - *drafts_[i].used, Word{0});
+    if (!all[i].remaining && all[i].limit && all[i].used) {
+      all[i].remaining = std::max(*all[i].limit - *all[i].used, Word{0});
     }
+    if (drafts_[i].is_rule) all[i].resource = rule_policy_;
   }
   for (std::size_t i = out_.windows().size(); i-- > 0;) {
     const Window& w = out_.windows()[i];
-    if (!w.limit && !w.remaining && !w.reset && !w.length) out_.remove(i);
+    if (!w.limit && !w.remaining && !w.used && !w.reset && !w.length && !w.interval) out_.remove(i);
   }
 }
 

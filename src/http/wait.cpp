@@ -35,6 +35,7 @@ Wait of_number(const Decimal& number, TimeUnit unit, const Frame& frame) noexcep
   std::uint64_t bound = least_epoch;
   if (unit == TimeUnit::milliseconds) bound *= thousand;
   if (number.whole < bound) {
+    if (unit == TimeUnit::unknown) return {Fate::no_unit};
     return relative(number.times_rounded_up(unit == TimeUnit::seconds ? second : millisecond),
                     frame);
   }

@@ -14,7 +14,7 @@ struct Frame {
   Span longest;  ///< in [0, word_limit]
 };
 
-enum class TimeUnit : std::uint8_t { seconds, milliseconds };
+enum class TimeUnit : std::uint8_t { seconds, milliseconds, unknown };
 
 struct Wait {
   Fate fate;             ///< used, clamped or past; else there is no wait
@@ -27,7 +27,8 @@ struct Wait {
 };
 
 /// Parses a number (a duration or an instant, by its size: see docs/http.md), a duration such as
-/// `6m0s`, an HTTP-date or an RFC 3339 date.
+/// `6m0s`, an HTTP-date or an RFC 3339 date. A number that would be a duration is refused if its
+/// unit is unknown.
 [[nodiscard]] Wait parse_wait(std::string_view value, TimeUnit unit, const Frame& frame) noexcept;
 
 /// A duration in whole seconds, as in the draft's integers.

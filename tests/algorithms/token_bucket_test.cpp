@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sluice/limiters/sliding_window.hpp"
 #include "sluice/memory_store.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/stores.hpp"
@@ -582,4 +583,33 @@ TEST_CASE("reservations go in plans, all or nothing", "[token_bucket]") {
     CHECK(all.at(b).peek().retry_after == 1s);
     CHECK(user.at(a).try_acquire().retry_after == 100ms);
   });
+}
+
+TEST_CASE(
+    "a quota of 500 a minute admits 1,000 in its first, and 500 in any with burst 1 or in a "
+    "window",
+    "[token_bucket]") {
+  for_each_store(
+      [](Store& store, VirtualClock& clock) {
+        // The most units in a minute, for a caller that takes all it can get in three minutes.
+        const auto most = [&](const auto& limiter, bool both_ends) {
+          std::vector<Time> granted;
+          const Time end = clock.now() + 3min;
+          while (clock.now() <= end) {
+            const Decision decision = limiter.try_acquire("a");
+            if (decision) granted.push_back(decision.at);
+            if (!decision) clock.advance(decision.retry_after);
+          }
+          std::size_t found = 0;
+          for (std::size_t i = 0, j = 0; j < granted.size(); ++j) {
+            while (granted[j] - granted[i] >= Span{1min} + Span{both_ends ? 1 : 0}) ++i;
+            found = std::max(found, j - i + 1);
+          }
+          return found;
+        };
+        CHECK(most(TokenBucket(store, "b", Quota::per_minute(500)), true) == 1000);
+        CHECK(most(TokenBucket(store, "c", Quota::per_minute(500).burst(1)), false) == 500);
+        CHECK(most(SlidingWindow(store, "w", {{500, 1min}}), false) == 500);
+      },
+      Stores::virtual_time);
 }

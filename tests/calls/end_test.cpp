@@ -111,7 +111,8 @@ TEST_CASE("a refused call is not retried at its end or later", "[calls][ends]") 
   Rig rig;
   const Gates gates(rig.store, "api", {"account"}, {.ramp = 0s, .spacing = 0s});
   const Scope account = gates.scope("account", 1);
-  for (const Span late : {Span{10s - 1us}, Span{10s}}) {
+  const VirtualClock::AutoAdvance moving(rig.clock);
+  for (const Span late : {Span{10s - 2us}, Span{10s}}) {
     for (const bool gated : {true, false}) {
       int tries = 0;
       std::vector<Claim> claims{{rig.bucket, "a"}};
@@ -120,7 +121,7 @@ TEST_CASE("a refused call is not retried at its end or later", "[calls][ends]") 
       const auto refuse = [&] {
         if (++tries == 2) return;
         rig.clock.advance(late);
-        throw RateLimited(Span{0});
+        throw RateLimited(Span{1});
       };
       if (late < Span{10s}) {
         call(refuse);

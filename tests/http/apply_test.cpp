@@ -36,9 +36,9 @@ class DeadStore final : public Store {
 
 TEST_CASE("a gate closes for as long as the response asked, to the microsecond") {
   Fixture f;
-  CHECK(http::close_gate(f.gates, f.scope, f.fine).allowed);
+  CHECK(http::close_gate(f.gates, f.scope, f.fine, 0s).allowed);
   CHECK(f.gates.peek(f.scope).allowed);
-  http::close_gate(f.gates, f.scope, f.busy);
+  http::close_gate(f.gates, f.scope, f.busy, 7s);
   f.clock.advance(30s - 1us);
   CHECK_FALSE(f.gates.peek(f.scope).allowed);
   f.clock.advance(1us);
@@ -47,34 +47,28 @@ TEST_CASE("a gate closes for as long as the response asked, to the microsecond")
 
 TEST_CASE("a bucket is blocked for as long as the response asked, at most for its longest") {
   Fixture f;
-  CHECK(http::block(f.bucket, "alice", f.fine).allowed);
+  CHECK(http::block(f.bucket, "alice", f.fine, 0s).allowed);
   CHECK(f.bucket.peek("alice").remaining == 10);
-  http::block(f.bucket, "alice", f.busy);
+  http::block(f.bucket, "alice", f.busy, 7s);
   CHECK(f.bucket.peek("alice").retry_after == 30s);
-  http::block(f.bucket, "bob", parse_lines({{"Retry-After", "86400"}}));
+  http::block(f.bucket, "bob", parse_lines({{"Retry-After", "86400"}}), 7s);
   CHECK(f.bucket.peek("bob").retry_after == f.bucket.longest());
   std::error_code error;
-  http::block(f.bucket, "eve", parse_lines({{"Retry-After", "86400"}}), error);
+  http::block(f.bucket, "eve", parse_lines({{"Retry-After", "86400"}}), 7s, error);
   CHECK_FALSE(error);
   CHECK(f.bucket.peek("eve").retry_after == f.bucket.longest());
 }
 
-TEST_CASE("a limiter is lowered to what the server says is left, and never raised") {
+TEST_CASE("where the response does not say how long, the caller does") {
   Fixture f;
-  const SlidingWindow windows{*f.store, "windows", {{10, 60s}}};
-  const FixedWindow fixed{*f.store, "fixed", 10, Calendar::every(60s)};
-  const auto check = [](const auto& limiter) {
-    CHECK(http::lower(limiter, "alice", 20).remaining == 10);
-    CHECK(http::lower(limiter, "alice", 3).remaining == 3);
-    CHECK(http::lower(limiter, "alice", 8).remaining == 3);
-    CHECK(http::lower(limiter, "alice", -1).remaining == 0);
-    CHECK(limiter.peek("alice").remaining == 0);
-  };
-  check(f.bucket);
-  check(windows);
-  check(fixed);
-  f.clock.advance(1s);
-  CHECK(f.bucket.peek("alice").remaining == 1);  // it made no debt
+  http::close_gate(f.gates, f.scope, f.fine, 7s);
+  CHECK(f.gates.peek(f.scope).retry_after == 7s);
+  http::block(f.bucket, "alice", f.fine, 7s);
+  CHECK(f.bucket.peek("alice").retry_after == 7s);
+  http::block(f.bucket, "bob", f.fine, 7h);
+  CHECK(f.bucket.peek("bob").retry_after == f.bucket.longest());
+  CHECK(http::close_gate(f.gates, f.gates.scope("account", "8"), f.fine, -7s).allowed);
+  CHECK(f.gates.peek(f.gates.scope("account", "8")).allowed);
 }
 
 TEST_CASE("a store that cannot decide is an error in both forms") {
@@ -84,19 +78,19 @@ TEST_CASE("a store that cannot decide is an error in both forms") {
   const TokenBucket bucket{dead, "api", Quota::per_second(1)};
   const Scope scope = gates.scope("account", "7");
   std::error_code error;
-  http::close_gate(gates, scope, f.busy, error);
+  http::close_gate(gates, scope, f.busy, 0s, error);
   CHECK(error == Errc::not_connected);
-  http::close_gate(gates, scope, f.fine, error);
+  http::close_gate(gates, scope, f.fine, 0s, error);
   CHECK_FALSE(error);
-  http::block(bucket, "alice", f.busy, error);
+  http::block(bucket, "alice", f.busy, 0s, error);
   CHECK(error == Errc::not_connected);
-  http::lower(bucket, "alice", 3, error);
+  http::lower(bucket, "alice", f.fine, f.fine.find(""), error);
   CHECK(error == Errc::not_connected);
-  CHECK_THROWS_AS(http::close_gate(gates, scope, f.busy), std::system_error);
-  CHECK_THROWS_AS(http::block(bucket, "alice", f.busy), std::system_error);
-  CHECK_THROWS_WITH(http::lower(bucket, "alice", 3),
+  CHECK_THROWS_AS(http::close_gate(gates, scope, f.busy, 0s), std::system_error);
+  CHECK_THROWS_AS(http::block(bucket, "alice", f.busy, 0s), std::system_error);
+  CHECK_THROWS_WITH(http::lower(bucket, "alice", f.fine, f.fine.find("")),
                     "http::lower: " + make_error_code(Errc::not_connected).message());
-  CHECK_THROWS_WITH(http::lower(f.bucket, Key{"", "name"}, 3),
+  CHECK_THROWS_WITH(http::lower(f.bucket, Key{"", "name"}, f.fine, f.fine.find("")),
                     "http::lower: a tag of 0 bytes, a name of 4 bytes: " +
                         make_error_code(Errc::invalid_key).message());
 }

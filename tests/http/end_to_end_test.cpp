@@ -105,7 +105,7 @@ void check_refusal(const std::string& port) {
   }
   for (const http::Note& note : feedback.notes()) CHECK(note.fate == http::Fate::used);
   // The one sleep: who waits as told, by a clock of its own, is not refused again.
-  std::this_thread::sleep_for(feedback.wait());
+  std::this_thread::sleep_for(feedback.wait().value());
   CHECK(greedy.ask().result() == beast::http::status::ok);
 }
 
@@ -162,7 +162,7 @@ TEST_CASE("the same fleet at more than the server's rate is refused, so the test
   const Report report = read_report(client);
   CHECK(client.wait() == 1);
   CHECK(report.refused > 0);
-  CHECK(report.answered + report.refused == some);
+  CHECK(report.answered == some);  // each refused call was made again
 }
 
 TEST_CASE("Ctrl-C ends a client in the middle of its calls") {

@@ -11,7 +11,7 @@
 namespace sluice::http {
 
 /// Names of headers of every kind that is read, and of two that are not.
-inline constexpr std::array<std::string_view, 24> known_names{
+inline constexpr std::array<std::string_view, 37> known_names{
     "Retry-After",
     "retry-after-ms",
     "RateLimit",
@@ -35,6 +35,19 @@ inline constexpr std::array<std::string_view, 24> known_names{
     "X-Rate-Limit",
     "X-HubSpot-RateLimit-Interval-Milliseconds",
     "X-RateLimit-Weather",
+    "X-RateLimit-Usage",
+    "X-ReadRateLimit-Limit",
+    "X-ReadRateLimit-Usage",
+    "X-MBX-USED-WEIGHT-1M",
+    "X-MBX-ORDER-COUNT-10S",
+    "x-amzn-RateLimit-Limit",
+    "gw-ratelimit-reset",
+    "acme-ratelimit-reset",
+    "X-Sentry-Rate-Limits",
+    "X-ESI-Error-Limit-Remain",
+    "X-Rate-Limit-Rules",
+    "X-Rate-Limit-Ip",
+    "X-Rate-Limit-Ip-State",
     "Content-Type"};
 
 inline bool within(const std::optional<Span>& span, Span longest) {
@@ -48,13 +61,15 @@ inline bool within(const std::optional<Word>& count) {
 /// REQUIRES: `longest` in [0, word_limit].
 inline bool is_sound(const Feedback& feedback, std::size_t headers, Span longest) {
   const auto sound_window = [&](const Window& w) {
-    return within(w.limit) && within(w.remaining) && within(w.reset, longest) &&
-           within(w.length, longest) && (w.limit || w.remaining || w.reset || w.length);
+    return within(w.limit) && within(w.remaining) && within(w.used) && within(w.reset, longest) &&
+           within(w.length, longest) && within(w.interval, longest) &&
+           (w.limit || w.remaining || w.used || w.reset || w.length || w.interval);
   };
   const auto sound_note = [&](const Note& n) { return n.header < headers && text(n.fate) != "?"; };
-  return within(feedback.retry_after, longest) && within(std::optional(feedback.wait()), longest) &&
-         feedback.retry_at() >= feedback.at &&
-         std::ranges::all_of(feedback.windows(), sound_window) &&
+  const auto wait = feedback.wait();
+  return within(feedback.retry_after, longest) && within(wait, longest) && wait != Span{0} &&
+         feedback.retry_at() == (wait ? std::optional(feedback.at + *wait) : std::nullopt) &&
+         feedback.made <= feedback.at && std::ranges::all_of(feedback.windows(), sound_window) &&
          std::ranges::all_of(feedback.notes(), sound_note);
 }
 

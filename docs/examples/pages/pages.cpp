@@ -35,6 +35,32 @@ namespace calls_page {
 struct Rows {
   bool send_next();
 };
+struct TimedOut : std::runtime_error {
+  using runtime_error::runtime_error;
+};
+struct NotConnected : std::runtime_error {
+  using runtime_error::runtime_error;
+};
+struct Response {
+  int status;
+  std::string body;
+};
+struct Client {
+  Response get(std::string_view url);
+};
+void failures(const Call& call, Client& client, std::string_view url) {
+const std::string page = call([&] {
+  try {
+    const auto response = client.get(url);
+    if (response.status == 503) throw Transient();          // perhaps served: the charge stays
+    return response.body;
+  } catch (const TimedOut&) {
+    std::throw_with_nested(Transient());                    // the last failure still has its cause
+  } catch (const NotConnected&) {
+    std::throw_with_nested(Transient(Served::no));          // certainly not served: refunded
+  }
+});
+}
 void end(const ConcurrencyLimiter& jobs, const TokenBucket& requests, Rows& rows) {
 const Call export_all({{jobs, "alice"}, {requests, "alice"}}, {.deadline = 10s, .end_by = 60s});
 export_all([&](const StopToken& stop) {
@@ -111,17 +137,17 @@ namespace gates_page {
 struct Reply {
   bool rate_exceeded;
   std::size_t scope;
-  Span retry_after;
+  std::optional<Span> retry_after;
 };
 Reply call();
 void wait(Span span);
-Reply use(const Gates& gates, std::span<const Scope> scopes) {
+Reply use(const Gates& gates, std::span<const Scope> scopes, Backoff& backoff, Rng& rng) {
 for (;;) {
   const Decision d = gates.pass(scopes);              // all scopes in one round trip
   if (!d) { wait(d.retry_after); continue; }          // and ask again: it may have been closed anew
   const auto answer = call();
   if (!answer.rate_exceeded) return answer;
-  gates.close(scopes[answer.scope], answer.retry_after);
+  gates.close(scopes[answer.scope], answer.retry_after.value_or(backoff.next(rng)));
 }
 }
 }  // namespace gates_page
@@ -134,12 +160,20 @@ struct Response {
   auto end() const { return fields.end(); }
   void set(std::string_view name, std::string_view value) { fields.emplace_back(name, value); }
 };
-void client(Store* store, const Response& response, const Gates& gates, const Scope& scope, const TokenBucket& bucket,
+struct Client {
+  Response get(std::string_view url);
+};
+void client(Store* store, Client& client, std::string_view url, const Call& call, const TokenBucket& bucket,
             const Key& account) {
-const http::Feedback feedback = http::parse_feedback(response, store->clock().now());
-http::close_gate(gates, scope, feedback);               // for the whole fleet, if the server asks to wait
-if (const http::Window* w = feedback.find("requests"); w && w->remaining)
-  http::lower(bucket, account, *w->remaining);          // the server counts what others did as well
+const auto fields = call([&] {
+  const Time sent = store->clock().now();
+  const auto response = client.get(url);
+  const http::Feedback feedback = http::parse_feedback(response, store->clock().now(), {.sent = sent});
+  http::lower(bucket, account, feedback, feedback.find("requests"));   // the server counts what others did as well
+  http::require_served(response.status, feedback);                     // 429: RateLimited; 503: Transient
+  return response.fields;
+});
+static_cast<void>(fields);
 }
 void plan(Store& store, const TokenBucket& requests, const TokenBucket& budget, std::string_view account, Word cost,
           Response& response) {

@@ -26,15 +26,14 @@ concept SafeInCoAwait = true;
 #endif
 
 /// The coroutine form of `call(function)`, for a function that returns an awaitable, with the same
-/// errors; a final refusal is thrown as a copy of type RateLimited. Make the Call, which has a
-/// destructor, before the co_await. Cancellation: of the waits as async_acquire(), of the call as
-/// the function's awaitable; a call that has ended is settled, or refunded with its gate closed,
-/// all the same. At BackoffOptions::end_by the awaitable is cancelled, and NotEnded is thrown if it
-/// ends by that; what it returns nevertheless is the result. The token of a function that takes one
-/// is stopped as that of a Call, except by a cancellation of the caller, which reaches the
-/// awaitable. With either, the executor runs one handler at a time: a strand, or a context of one
-/// thread. Lifetimes: the call and the function are copied; the stores, the budget and the
-/// generator must live until the end.
+/// errors. Make the Call, which has a destructor, before the co_await. Cancellation: of the waits
+/// as async_acquire(), of the call as the function's awaitable; a call that has ended is settled,
+/// or refunded with its gate closed, all the same. At BackoffOptions::end_by the awaitable is
+/// cancelled, and NotEnded is thrown if it ends by that; what it returns nevertheless is the
+/// result. The token of a function that takes one is stopped as that of a Call, except by a
+/// cancellation of the caller, which reaches the awaitable. With either, the executor runs one
+/// handler at a time: a strand, or a context of one thread. Lifetimes: the call and the function
+/// are copied; the stores, the budget and the generator must live until the end.
 ///
 ///     const std::string text = co_await sluice::asio::async_call(ask, [&] { return model(prompt);
 ///     });
@@ -63,9 +62,9 @@ template <SafeInCoAwait Function>
       {lock, key}, deadline, std::decay_t<Function>(std::forward<Function>(function)), options);
 }
 
-/// sluice::with_backoff() for a function that returns an awaitable, with the same errors; a final
-/// refusal is thrown as a copy of type RateLimited. Lifetimes: the gates, the budget and the
-/// generator must live until the end; the scopes and the function are copied.
+/// sluice::with_backoff() for a function that returns an awaitable, with the same errors.
+/// Lifetimes: the gates, the budget and the generator must live until the end; the scopes and the
+/// function are copied.
 template <SafeInCoAwait Function>
 [[nodiscard]] auto with_backoff(const Gates& gates, std::span<const Scope> scopes,
                                 Function&& function, const BackoffOptions& options = {}) {

@@ -33,7 +33,7 @@ struct BackoffOptions {
   Deadline end_by = Deadline::never();
   /// The most calls, including the first. 1 or more.
   int attempts = 8;
-  /// The waits after refusals without a time; see Backoff.
+  /// The waits after failed calls whose answer has no time; see Backoff.
   Span base = std::chrono::seconds{1};
   Span cap = std::chrono::minutes{1};
   Jitter jitter = Jitter::full;
@@ -109,22 +109,26 @@ class CallTries {
   [[nodiscard]] std::size_t next_estimate(std::size_t claim) const noexcept;
   /// Teaches the estimates of the claims that learn.
   void learn(Cost actual) const;
-  /// What follows from a refusal by the API.
-  struct Refused {
-    std::optional<Step> close;  ///< of the gate; none: the call has no gate
+  /// What follows from a try that has failed.
+  struct Failed {
+    std::optional<Step> close{};  ///< of the gate, which the next try waits for; none: it pauses
+    bool refunds = true;
     Span pause{0};
     bool retries = false;
   };
   /// Throws std::out_of_range if the refusal names a gate that the call does not have.
-  [[nodiscard]] Refused refused(const RateLimited& refusal);
+  [[nodiscard]] Failed failed(const RateLimited& refusal);
+  [[nodiscard]] Failed failed(const Transient& failure);
 
   // The blocking form.
   [[nodiscard]] Grants acquire(const StopToken& stop);
   void settle(Grants& grants, Cost actual) const;
-  /// Closes the gate, refunds, and pauses if there is no gate. False: no further try.
-  [[nodiscard]] bool retry_after(const RateLimited& refusal, Grants& grants, const StopToken& stop);
+  /// Closes the gate, refunds or at least releases, and pauses if no gate was closed. False: no
+  /// further try.
+  [[nodiscard]] bool retry_after(const Failed& failed, Grants grants, const StopToken& stop) const;
 
  private:
+  [[nodiscard]] Span pause_after(const Retriable& failure);
   [[nodiscard]] bool may_retry();
 
   std::span<const Claim> claims_;
@@ -219,26 +223,25 @@ auto call_and_settle(const CallTries& tries, Grants& grants, Function& function,
 /// It waits until all claims are granted at one instant (see acquire()), calls the function, and
 /// ends as the function does:
 /// - It returns: the result is returned, also behind BackoffOptions::end_by. The cost of a Costed
-/// result is charged for each Estimate
-///   instead of what was estimated. Leases are released. If the store cannot charge the cost, the
-///   result is in the exception, NotSettled.
+///   result is charged for each Estimate instead of what was estimated. Leases are released. If the
+///   store cannot charge the cost, the result is in the exception, NotSettled.
 /// - It throws RateLimited: the API did not serve the call. The gate that it names, by its number
 ///   among the claims that are gates, is closed for all clients, for the time that the API gives or
 ///   else a growing, jittered one; all else is refunded. The call then waits again, at its place in
 ///   the queue, until a try succeeds. Without a gate this call alone pauses.
+/// - It throws Transient: what was granted stays charged or is refunded, as Served says, leases are
+///   released, and this call alone pauses in the same way before it waits again.
 /// - It throws anything else: leases are released, and all else stays charged, because the API may
 ///   have served the call.
 ///
-/// If a lease was lost meanwhile, so that another holder may have had its place, LeaseLost is
-/// thrown instead of the result, and has it.
+/// If a lease was lost meanwhile, LeaseLost is thrown instead of the result, and has it.
 ///
 /// The function may take the grants, a stop token, or both: `[](Grants& granted) { ... }`,
 /// `[](const StopToken& stop) { ... }`, `[](Grants& granted, const StopToken& stop) { ... }`. The
 /// token is stopped at BackoffOptions::end_by, when a lease of the call is lost, and by the
 /// caller's own; on a thread that finds it out, which may be one of a store, of a renewer or of
-/// this call. A function cannot be ended otherwise: one that ignores the token goes on, while its
-/// place expires. A function with a token, under a time or a lease, costs a thread for as long as
-/// it runs, except on a VirtualClock.
+/// this call. One that ignores it goes on, while its place expires. A function with a token, under
+/// a time or a lease, costs a thread for as long as it runs, except on a VirtualClock.
 ///
 /// A coroutine does not compile here: see asio::async_call(). Immutable: one object serves any
 /// number of calls and threads. It keeps copies of the limiters. The stores must outlive it.
@@ -250,11 +253,10 @@ class Call {
       : Call(std::span(claims.begin(), claims.size()), options) {}
 
   /// Throws NotGranted if the claims are not granted by the deadline or `end_by`, the last
-  /// RateLimited if the attempts or the budget are used up (the gate is closed nevertheless),
-  /// std::system_error if the store failed or there can be no thread, NotSettled, which is one, if
-  /// it failed behind the call, LeaseLost, std::invalid_argument for options out of range, and what
-  /// else the function throws. `stop` cancels the waits, as WaitOptions::stop, and stops the token
-  /// of the function.
+  /// RateLimited or Transient if the attempts, the budget or the time are used up (the gate is
+  /// closed nevertheless), std::system_error if the store failed or there can be no thread,
+  /// NotSettled if it failed behind the call, LeaseLost, std::invalid_argument for options out of
+  /// range, and what else the function throws. `stop` cancels the waits and stops the token.
   template <class Function>
   auto operator()(Function&& function, const StopToken& stop = {}) const;
 
@@ -286,7 +288,9 @@ auto Call::operator()(Function&& function, const StopToken& stop) const {
     try {
       return detail::call_and_settle(tries, grants, function, stop);
     } catch (const RateLimited& refusal) {
-      if (!tries.retry_after(refusal, grants, stop)) throw;
+      if (!tries.retry_after(tries.failed(refusal), std::move(grants), stop)) throw;
+    } catch (const Transient& failure) {
+      if (!tries.retry_after(tries.failed(failure), std::move(grants), stop)) throw;
     }
   }
 #else  // refusals are exceptions

@@ -1,8 +1,9 @@
-// Exceptions of calls: NotGranted by the limiter, RateLimited by the API, NotSettled and LeaseLost
-// behind a call, NotEnded by the time that it may take.
+// Exceptions of calls: NotGranted by the limiter, RateLimited by the API, Transient by anything
+// that may pass, NotSettled and LeaseLost behind a call, NotEnded by the time that it may take.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -25,21 +26,62 @@ class NotGranted : public std::runtime_error {
   Decision decision_;
 };
 
-/// The API answered "too many requests". Functions that with_backoff() calls throw it, or a class
-/// derived from it.
-class RateLimited : public std::runtime_error {
+/// After it, a Call may be tried again: a RateLimited or a Transient.
+class Retriable : public std::runtime_error {
  public:
-  /// `retry_after`: the wait that the API asks for, if any. `scope`: the index of the scope that
-  /// the refusal is about.
-  explicit RateLimited(std::optional<Span> retry_after = {}, std::size_t scope = 0,
-                       const std::string& what = "the API's rate limit is exceeded")
-      : std::runtime_error(what), retry_after_(retry_after), scope_(scope) {}
+  /// The wait that the API asks for. Unknown unless it is above zero: an API that refuses and says
+  /// "now" has not said when.
   [[nodiscard]] const std::optional<Span>& retry_after() const noexcept { return retry_after_; }
-  [[nodiscard]] std::size_t scope() const noexcept { return scope_; }
+
+ protected:
+  Retriable(std::optional<Span> retry_after, const std::string& what)
+      : std::runtime_error(what),
+        retry_after_(retry_after && *retry_after > Span{0} ? retry_after : std::nullopt) {}
 
  private:
   std::optional<Span> retry_after_;
+};
+
+/// The API answered "too many requests". The function of a Call throws it, or a class derived from
+/// it.
+///
+///     if (response.status == 429) throw RateLimited(feedback.wait());
+class RateLimited : public Retriable {
+ public:
+  /// `scope`: the index of the scope that the refusal is about, among the gates of the call.
+  explicit RateLimited(std::optional<Span> retry_after = {}, std::size_t scope = 0,
+                       const std::string& what = "the API's rate limit is exceeded")
+      : Retriable(retry_after, what), scope_(scope) {}
+  [[nodiscard]] std::size_t scope() const noexcept { return scope_; }
+
+ private:
   std::size_t scope_;
+};
+
+/// Whether the API may have served a call that failed.
+enum class Served : std::uint8_t {
+  perhaps,  ///< what was granted stays charged
+  no,       ///< all of it is refunded
+};
+
+/// The call failed in a way that may pass: 503, a connection that was reset, a timeout. The
+/// function of a Call throws it, or a class derived from it, if it may be called again. It closes
+/// no gate.
+///
+///     if (response.status == 503) throw Transient(Served::perhaps, feedback.wait());
+///     ...
+///     } catch (const http::ConnectFailed&) {
+///       std::throw_with_nested(Transient(Served::no));  // the last one keeps the cause
+///     }
+class Transient : public Retriable {
+ public:
+  explicit Transient(Served served = Served::perhaps, std::optional<Span> retry_after = {},
+                     const std::string& what = "the call failed, and may succeed later")
+      : Retriable(retry_after, what), served_(served) {}
+  [[nodiscard]] Served served() const noexcept { return served_; }
+
+ private:
+  Served served_;
 };
 
 /// The call was served, and its cost could not be charged: the store's failure, with the result,

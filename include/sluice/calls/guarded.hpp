@@ -52,7 +52,7 @@ auto guard(const Claim& claim, const Deadline& deadline, Function& function,
 /// Waits for a grant and calls the function. A Lease is released when the function ends, also by an
 /// exception. A function that returns Costed<T> is charged its true cost (limiters with settle()),
 /// and guarded() returns the value; if it throws, the estimate stays charged, except for
-/// RateLimited: the API did not serve it.
+/// RateLimited and Transient(Served::no): the API did not serve it. There is no second try.
 ///
 ///     const Page page = guarded(bucket, "alice", 1, 5s, [&] { return api.fetch(url); });
 ///     const Text text = guarded(tokens, "alice", 1000, 5s, [&] {

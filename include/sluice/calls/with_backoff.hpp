@@ -16,7 +16,7 @@ namespace detail {
 
 /// Waits until all scopes are open and calls the function. If it throws RateLimited, closes the
 /// scope of the refusal for all clients, for the time that the API gives or else a growing,
-/// jittered one, and starts again, until a call succeeds.
+/// jittered one, and starts again, until a call succeeds. If it throws Transient, this call pauses.
 ///
 ///     const auto page = with_backoff(gates, scopes, [&] {
 ///       const auto answer = http.get(url);

@@ -59,13 +59,14 @@ class Text {
 /// How a header was processed.
 enum class Fate : std::uint8_t {
   used,
-  partly,      ///< some items of its list were used, others were malformed
+  partly,      ///< some items of its list were used, others were malformed or too many
   clamped,     ///< used, but a number was above the longest wait or the largest count
   past,        ///< used: its time has passed, so that the wait is zero
   superseded,  ///< another header is more precise or more cautious
   empty,       ///< ignored, here and below
   malformed,   ///< a syntax error: letters, NaN, bytes beyond ASCII
   negative,
+  no_unit,   ///< a number of seconds or milliseconds, and this vendor's unit is not known
   too_long,  ///< the value has more than max_value_bytes, or a text in it more than Text::capacity
   too_many,  ///< above the bounds of a Feedback
   cached,    ///< counts in a response from a cache (`Age` above zero)
@@ -86,10 +87,11 @@ struct Note {
 struct Window {
   /// The family of headers, in lower case: "ratelimit", "x-ratelimit", "anthropic-ratelimit".
   Text source{};
-  /// The policy, or the group in the names of the headers: "default", "requests", "daily". May be
-  /// empty.
+  /// The policy, or the group in the names of the headers: "default", "requests", "daily", "1m".
+  /// May be empty.
   Text name{};
-  /// The resource: GitHub's resource, Discord's bucket, GitLab's name. May be empty.
+  /// The resource: GitHub's resource, Discord's bucket, GitLab's name, Path of Exile's policy. May
+  /// be empty.
   Text resource{};
   /// The bytes of the draft's partition key (`pk`).
   Text partition{};
@@ -97,8 +99,12 @@ struct Window {
   Text unit{};
   std::optional<Word> limit{};      ///< units in a window
   std::optional<Word> remaining{};  ///< units left
+  std::optional<Word> used{};       ///< units spent, as Binance tells them without a limit
   std::optional<Span> reset{};      ///< from Feedback::at until more are available; 0 or longer
   std::optional<Span> length{};     ///< of the window
+  /// The time between two units at the server's rate, rounded up, where it tells a rate instead of
+  /// a count: Amazon's 0.0055 a second is a unit in 181.818182 s.
+  std::optional<Span> interval{};
 
   [[nodiscard]] bool exhausted() const noexcept { return remaining && *remaining == 0; }
 };
@@ -115,7 +121,10 @@ struct Feedback {
 
   /// The time of parsing, from which spans count.
   Time at{};
-  /// The wait that the server explicitly asks for.
+  /// When the server made the response, at the earliest: its `Date`, not before
+  /// ParseOptions::sent; without a `Date`, `sent`; without both, `at`. Never after `at`.
+  Time made{};
+  /// The wait that the server explicitly asks for, as it stands there: also 0.
   std::optional<Span> retry_after{};
   /// Whom the limit concerns, if given. Discord: "user", "global" or "shared".
   Text scope{};
@@ -133,11 +142,18 @@ struct Feedback {
   /// The first window of this name, or null.
   [[nodiscard]] const Window* find(sluice::detail::TextArg name) const noexcept;
 
-  /// The time for which no call should be made: `retry_after`; without it, the longest reset of the
-  /// exhausted windows; else zero. A successful response can ask for a wait, too.
-  [[nodiscard]] Span wait() const noexcept;
+  /// The time for which no call should be made: `retry_after` if that is above zero, else the
+  /// longest reset of the exhausted windows if that is. Otherwise none, which is *unknown*: after a
+  /// refusal it does not mean "now". A successful response can ask for a wait, too.
+  ///
+  ///     if (response.status == 429) throw RateLimited(feedback.wait());  // unknown: Call backs
+  ///     off
+  [[nodiscard]] std::optional<Span> wait() const noexcept;
   /// The same as an instant of the clock of `at`.
-  [[nodiscard]] Time retry_at() const noexcept { return at + wait(); }
+  [[nodiscard]] std::optional<Time> retry_at() const noexcept {
+    const auto span = wait();
+    return span ? std::optional(at + *span) : std::nullopt;
+  }
 
   /// For the parser. False if there is no room.
   bool add(const Window& window) noexcept;

@@ -19,6 +19,9 @@ struct ParseOptions {
   /// that is well-formed and the response does not come from a cache, so that a wrong local clock
   /// does no harm. A `Date` is up to a second old, which only makes the wait longer.
   bool correct_by_date = true;
+  /// When the request was sent, by the clock of `now`: Feedback::made is then right also where this
+  /// clock and the server's differ, or there is no `Date`.
+  std::optional<Time> sent{};
 };
 
 namespace detail {

@@ -85,7 +85,7 @@ class ConcurrencyLimiter : public Waitable {
   /// clock is set back by up to a minute, the block lasts longer by that; if it is set back
   /// further, the first request is granted, whatever is held or blocked. O(leases of the key).
   ///
-  ///     if (response.status == 503) jobs.block("alice", feedback.wait());
+  ///     if (response.status == 503) jobs.block("alice", feedback.wait().value_or(pause));
   Decision block(const KeyArg& key, SpanArg span) const {
     return decide_as("block", block_step(key, span));
   }

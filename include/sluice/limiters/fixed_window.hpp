@@ -80,7 +80,7 @@ class FixedWindow : public KeyedLimiter<FixedWindow> {
   /// block. reset() does. Range: 0, which changes nothing, to max_block, else
   /// Errc::invalid_argument. If the clock is set back, the block lasts longer by that.
   ///
-  ///     if (response.status == 429) operations.block(account, feedback.wait());
+  ///     if (response.status == 429) operations.block(account, feedback.wait().value_or(pause));
   Decision block(const KeyArg& key, SpanArg span) const;
   Decision block(const KeyArg& key, SpanArg span, std::error_code& error) const noexcept;
 

@@ -63,7 +63,8 @@ class Scope {
 ///       if (const Decision d = gates.pass(scopes); !d) { wait(d.retry_after); continue; }
 ///       const auto answer = call();
 ///       if (!answer.rate_exceeded) break;
-///       gates.close(scopes[answer.scope], answer.retry_after);   // for all clients
+///       // For all clients; a Call does all of this.
+///       gates.close(scopes[answer.scope], answer.retry_after.value_or(backoff.next(rng)));
 ///     }
 ///
 /// Call pass() again after every wait, as above: the gate may have been closed again meanwhile. All

@@ -71,7 +71,7 @@ class SlidingWindow : public KeyedLimiter<SlidingWindow> {
   /// force. The decision's retry_after is 0; `reset_after` is when the state of the key expires.
   /// `span`: 0, which changes nothing, to max_block; else Errc::invalid_argument.
   ///
-  ///     if (response.status == 429) limit.block("shop-7", feedback.wait());
+  ///     if (response.status == 429) limit.block("shop-7", feedback.wait().value_or(pause));
   Decision block(const KeyArg& key, SpanArg span) const;
   Decision block(const KeyArg& key, SpanArg span, std::error_code& error) const noexcept;
   static constexpr Span max_block{SlidingWindowRule::max_block};  ///< 366 days

@@ -59,7 +59,7 @@ class SlidingWindowCounter : public KeyedLimiter<SlidingWindowCounter> {
   /// max_block, else Errc::invalid_argument. If the clock is set back, the block lasts longer by
   /// that.
   ///
-  ///     if (response.status == 429) limit.block("alice", feedback.wait());
+  ///     if (response.status == 429) limit.block("alice", feedback.wait().value_or(pause));
   Decision block(const KeyArg& key, SpanArg span) const {
     return decide_as("block", block_step(key, span));
   }

@@ -122,7 +122,7 @@ class SlotLock : public Waitable {
   /// which the next slot is then free a microsecond later. Range: 0, which changes nothing, to
   /// max_block, else Errc::invalid_argument. O(1), one store operation.
   ///
-  ///     if (response.status == 429) lock.block(token, feedback.wait());
+  ///     if (response.status == 429) lock.block(token, feedback.wait().value_or(pause));
   ///
   /// REQUIRES: all limiters of this name have the same interval. With a longer one, another limiter
   /// may have reserved a slot more than max_horizon later than ours can: that slot then stays the

@@ -100,21 +100,23 @@ template <class CompletionToken>
 /// Closes the gate, and refunds what the API did not serve.
 template <class Ex>
 boost::asio::awaitable<boost::system::error_code, Ex> give_back(
-    const sluice::detail::CallTries& tries, Grants& grants, const std::optional<Step>& close) {
+    const sluice::detail::CallTries& tries, Grants& grants,
+    const sluice::detail::CallTries::Failed& failed) {
   auto token = to_the_end<Ex>();
   boost::system::error_code failure;
-  if (close) {
-    const auto [error, closed] = co_await async_decide(tries.store(), *close, token);
+  if (failed.close) {
+    const auto [error, closed] = co_await async_decide(tries.store(), *failed.close, token);
     failure = error;
   }
-  co_await async_refund_all(grants, boost::asio::use_awaitable_t<Ex>());
+  if (failed.refunds) co_await async_refund_all(grants, boost::asio::use_awaitable_t<Ex>());
+  grants = {};  // its leases are free during the pause
   co_return failure;
 }
 
-/// Pauses before the next try, if there is no gate. False: no further try.
+/// Pauses before the next try, if no gate was closed. False: no further try.
 template <class Ex>
 boost::asio::awaitable<bool, Ex> pause(const sluice::detail::CallTries& tries,
-                                       const sluice::detail::CallTries::Refused& next) {
+                                       const sluice::detail::CallTries::Failed& next) {
   if (next.close || !next.retries) co_return next.retries;
   Clock& clock = tries.store().clock();
   const Time now = clock.now();
@@ -142,7 +144,8 @@ ResultOf<Grants, Function> run(sluice::Call call, Function function) {
         co_await async_wait_for<Grants>(sluice::detail::limits_of(call.claims()), tries.arrival(),
                                         tries.deadline(), waits_of(tries.options()), token);
     tries.granted(grants);
-    std::optional<RateLimited> refusal;
+    std::optional<sluice::detail::CallTries::Failed> next;
+    std::exception_ptr thrown;
     try {
       auto awaitable = needs_end<Function>(tries) ? call_in_time(tries, function, grants)
                                                   : sluice::detail::call_with(function, grants);
@@ -162,16 +165,19 @@ ResultOf<Grants, Function> run(sluice::Call call, Function function) {
         sluice::detail::require_kept(grants, nullptr, result);
         co_return std::forward<typename Result::Value>(result);
       }
-    } catch (const RateLimited& thrown) {
-      refusal = thrown;  // a handler cannot contain co_await
+    } catch (const RateLimited& refusal) {
+      next = tries.failed(refusal);
+      thrown = std::current_exception();  // a handler cannot contain co_await
+    } catch (const Transient& failure) {
+      next = tries.failed(failure);
+      thrown = std::current_exception();
     }
-    const auto next = tries.refused(*refusal);
     co_await boost::asio::this_coro::throw_if_cancelled(false);
-    const auto failure = co_await give_back<Executor>(tries, grants, next.close);
+    const auto failure = co_await give_back<Executor>(tries, grants, *next);
     co_await boost::asio::this_coro::throw_if_cancelled(throws);
     if (failure) throw boost::system::system_error(failure);
-    const bool again = co_await pause<Executor>(tries, next);
-    if (!again) throw *refusal;
+    const bool again = co_await pause<Executor>(tries, *next);
+    if (!again) std::rethrow_exception(thrown);
   }
 }
 
