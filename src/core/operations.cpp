@@ -25,10 +25,6 @@ std::span<const Operation* const> operations() noexcept {
       &token_bucket_adjust,
       &token_bucket_peek_reserve,
       &token_bucket_reserve_some,
-      &sliding_window_acquire,
-      &sliding_window_peek,
-      &sliding_window_refund,
-      &sliding_window_reset,
       &sliding_window_counter_acquire,
       &sliding_window_counter_peek,
       &sliding_window_counter_reset,
@@ -60,8 +56,6 @@ std::span<const Operation* const> operations() noexcept {
       &slot_lock_cancel,
       &slot_lock_reset,
       &slot_lock_block,
-      &sliding_window_block,
-      &sliding_window_reward,
       &gate_close,
       &gate_pass,
       &gate_peek,
@@ -74,6 +68,12 @@ std::span<const Operation* const> operations() noexcept {
       &wait_line_turn,
       &wait_line_leave,
       &wait_line_peek,
+      &sliding_window_acquire,
+      &sliding_window_peek,
+      &sliding_window_settle,
+      &sliding_window_block,
+      &sliding_window_reward,
+      &sliding_window_reset,
   };
   return table;
 }

@@ -219,8 +219,9 @@ TEST_CASE("what a plan of other limits was granted can be given back", "[shared_
     std::array<Decision, 3> each;
     std::error_code error;
     const std::array steps{bucket.acquire_step("a"), rate[0], rate[1]};
-    REQUIRE(decide(store, steps, error, each));
-    Reservation held = rate.reservation(each[2]);
+    std::array<Word, 4> output{};
+    REQUIRE(decide(store, steps, error, each, output));
+    Reservation held = rate.reservation(each[2], output);
     CHECK(held.granted == 3);
     CHECK(limiter.peek("a").remaining == 1);
     CHECK(limiter.settle("a", held, 1).given_back == 2);
@@ -228,7 +229,7 @@ TEST_CASE("what a plan of other limits was granted can be given back", "[shared_
     CHECK(limiter.cancel("a", held) == 1);
     CHECK(decide(store, limiter.acquire_steps("a", 4), error, each));
     CHECK_FALSE(decide(store, rate, error, std::span(each).first(2)));
-    held = rate.reservation(each[1]);
+    held = rate.reservation(each[1], {});
     CHECK(held.granted == 0);
     CHECK(limiter.cancel("a", held) == 0);
   });

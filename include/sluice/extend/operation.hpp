@@ -62,12 +62,12 @@ enum class StateKind : std::uint8_t {
   slot_lock = 8,
   utilization = 9,
   gate = 10,
-  idempotency_record = 12,  // 1 to 4, 11, 14 to 17, 19 and 21 had other layouts
+  idempotency_record = 12,  // 1 to 4, 11, 14 to 17, 19, 21 and 25 had other layouts
   wait_line = 13,
   token_bucket = 18,
   fixed_window = 22,
   sliding_window_counter = 23,
-  sliding_window = 25,
+  sliding_window = 26,
 };
 
 /// The properties of all states of one kind.
@@ -154,11 +154,11 @@ class Effects {
     std::uint32_t count;
     Word value;
   };
-  /// As std::rotate; applied before the fills.
+  /// As std::rotate; applied before the fills, in their order.
   struct Rotation {
-    std::size_t first = 0;
-    std::size_t middle = 0;
-    std::size_t last = 0;
+    std::size_t first;
+    std::size_t middle;
+    std::size_t last;
   };
 
   void put(std::size_t index, Word value) noexcept { fill(index, 1, value); }
@@ -169,7 +169,7 @@ class Effects {
                              value};
   }
   void rotate(std::size_t first, std::size_t middle, std::size_t last) noexcept {
-    rotation_ = {first, middle, last};
+    rotations_[rotation_count_++] = {first, middle, last};
     end_ = std::max(end_, last);
   }
   /// Appends an output word. An operation always has the same number of them.
@@ -177,7 +177,9 @@ class Effects {
 
   [[nodiscard]] bool changes() const noexcept { return fill_count_ != 0; }
   [[nodiscard]] std::span<const Fill> fills() const noexcept;
-  [[nodiscard]] const Rotation& rotation() const noexcept { return rotation_; }
+  [[nodiscard]] std::span<const Rotation> rotations() const noexcept {
+    return {rotations_.data(), rotation_count_};
+  }
   [[nodiscard]] std::span<const Word> output() const noexcept {
     return {output_.data(), output_count_};
   }
@@ -187,18 +189,20 @@ class Effects {
   void make(std::span<Word> words) const noexcept;
 
   void clear() noexcept {
-    rotation_ = {};
+    rotation_count_ = 0;
     end_ = 0;
     fill_count_ = 0;
     output_count_ = 0;
   }
 
-  static constexpr std::size_t max_fills = 80;
+  static constexpr std::size_t max_fills = 112;
+  static constexpr std::size_t max_rotations = 2;
 
  private:
   std::array<Fill, max_fills> fills_;
   std::array<Word, max_output> output_;
-  Rotation rotation_;
+  std::array<Rotation, max_rotations> rotations_;
+  std::size_t rotation_count_ = 0;
   std::size_t end_ = 0;
   std::size_t fill_count_ = 0;
   std::size_t output_count_ = 0;
@@ -306,9 +310,10 @@ struct Operation {
   /// changes only when it allows. The changes include word 0.
   Verdict (*decide)(const StateView& state, const RuleRequest& request, Word now,
                     Effects& effects) noexcept = nullptr;
-  /// The number of output words; output_per_window: one, and one for each pair of words in the
-  /// table.
+  /// The number of output words, before those of the windows.
   std::uint8_t output = 0;
+  /// An output word follows for each pair of words in the table.
+  bool tells_windows = false;
   /// The first output word is Decision::part.
   bool names_part = false;
 
@@ -320,7 +325,6 @@ struct Operation {
   OutputRange charge_output{0, 0};
   ArgumentList arguments{};
 
-  static constexpr std::uint8_t output_per_window = 255;
   /// The corrections of a clock up to which rules keep their state, in microseconds: a minute.
   static constexpr Word clock_slack = 60'000'000;
 };
@@ -328,7 +332,7 @@ struct Operation {
 /// The number of output words of this operation with a table of `table_words` words.
 [[nodiscard]] constexpr std::size_t output_count(const Operation& row,
                                                  std::size_t table_words) noexcept {
-  return row.output == Operation::output_per_window ? 1 + table_words / 2 : row.output;
+  return row.output + (row.tells_windows ? table_words / 2 : 0);
 }
 
 /// Runs the kernel of either form on a copy of the state, for stores without a faster way.
