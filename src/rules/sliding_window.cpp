@@ -132,6 +132,17 @@ Rule::State admit(Effects& effects, const Log& log, const Windows& windows, cons
   return after;
 }
 
+/// Makes the change, also of what was found. Returns the number of the request's entry, or 0.
+Word change(Effects& effects, const Log& log, const Windows& windows, Finding& found,
+            const Mark& mark) noexcept {
+  const Rule::State after = admit(effects, log, windows, found, mark);
+  for (Word k = 0; k < windows.count; ++k) {
+    found.left_of(k) = std::max(Word{0}, found.left_of(k) - mark.cost);
+  }
+  shut_if_full(found, windows, after.sequence - after.size, after.size);
+  return mark.cost > 0 ? after.sequence - 1 : 0;
+}
+
 enum class Call { acquire, peek, block };
 
 /// `span`: the length of the block.
@@ -160,13 +171,7 @@ Verdict decide(const StateView& state, const RuleRequest& request, Word now, Eff
   Word number = 0;
   if (taken > 0 || block > stands) {
     const Log::Later later = given_up ? log.later_than(at) : Log::Later{};
-    const Rule::State after =
-        admit(effects, log, windows, found, {args.longest, taken, block, at, later});
-    if (taken > 0) number = after.sequence - 1;
-    for (Word k = 0; k < windows.count; ++k) {
-      found.left_of(k) = std::max(Word{0}, found.left_of(k) - taken);
-    }
-    shut_if_full(found, windows, after.sequence - after.size, after.size);
+    number = change(effects, log, windows, found, {args.longest, taken, block, at, later});
   }
 
   const Word part = least_left(found, windows);

@@ -292,6 +292,13 @@ TEST_CASE("a place is made for a window that comes later, and stays", "[core][sl
   check_moments(kernel, {{60s, acquire(1), admitted(0, 10s), logged(0, 14, 60s, {0})}});
   CHECK(kernel.state[places_word] == 3);
   CHECK(kernel.state[first_place + 5 + 1] == 0);  // the second is not known any more
+
+  LongKernel smallest = windows({{1, 1s}});  // a ring of one entry, which is used again as it moves
+  CHECK(smallest.ask(0s, acquire(1)) == admitted(0, 1s));
+  smallest.table = {1, Word{1'000'000}, 1, Word{3'000'000}};
+  check_moments(smallest, {{5s, acquire(1), admitted(0, 3s), logged(0, 2, 5s, {0, 0})},
+                           {6s, acquire(1), turned_away(2s, 2s), told(1, {1, 0})},
+                           {8s, acquire(1), admitted(0, 3s), logged(0, 3, 8s, {0, 0})}});
 }
 
 TEST_CASE("what a longer window can no longer see counts as if the shorter one had been full",
@@ -309,6 +316,28 @@ TEST_CASE("what a longer window can no longer see counts as if the shorter one h
                          {70s, acquire(8), turned_away(5s, 45s, 7)}});
   kernel.table = {100, Word{120'000'000}};  // one more entry was lost, of up to 25 units
   check_moments(kernel, {{70s, peek(1), admitted(100 - 22 - 25, 105s)}});
+}
+
+TEST_CASE("entries before a first change of the longest window count by that before it",
+          "[core][sliding_window]") {
+  LongKernel kernel = windows({{2, 1s}});
+  for (int i = 0; i < 10; ++i) CHECK(kernel.ask(1s * i, acquire(2)) == admitted(0, 1s));
+  kernel.table = {8, Word{30'000'000}};
+  check_moments(kernel, {{38s, acquire(6), admitted(0, 30s)}});
+  // Entries of 9 s and 38 s are there, and 9 were lost: 8 units each second from 8 s back.
+  kernel.table = {100, Word{60'000'000}};
+  check_moments(kernel, {{39s, peek(1), admitted(100 - 8 - 72, 59s)}});
+}
+
+TEST_CASE("beyond as many intervals as are told apart, the rest is as full as can be",
+          "[core][sliding_window]") {
+  LongKernel kernel = windows({{1, 1s}});
+  for (int i = 0; i < 40; ++i) CHECK(kernel.ask(1s * i, acquire(1)) == admitted(0, 1s));
+  kernel.table = {500, Word{60'000'000}};
+  check_moments(kernel, {{40s, peek(1), turned_away(35s, 59s)},  // the 24th, of 15 s
+                         {74s - 1us, peek(1), turned_away(1s + 1us, 25s + 1us)},
+                         {74s, peek(1), admitted(500 - 25, 25s)},
+                         {75s, peek(1), admitted(500 - 24, 24s)}});
 }
 
 TEST_CASE("beyond a minute back the log restarts with one request", "[core][sliding_window]") {
@@ -335,6 +364,25 @@ TEST_CASE("when time restarts, what is later than the clock becomes one entry wi
                          {60s, peek(1), admitted(2, 10s)},
                          {70s - 1us, peek(3), turned_away(1us, 1us, 2)},
                          {70s, acquire(9), admitted(0, 60s)}});
+}
+
+TEST_CASE(
+    "when time restarts, what is of the clock's microsecond stays, and a full log takes a grant",
+    "[core][sliding_window]") {
+  check_moments(windows({{9, 60s}}), {{0s, acquire(2), admitted(7, 60s)},
+                                      {10s, acquire(1), admitted(6, 60s)},
+                                      {80s, acquire(3), admitted(6, 60s)},
+                                      {10s, acquire(2), admitted(1, 60s), logged(0, 3, 10s, {1})},
+                                      {10s, back(1, 2, 10s), admitted(2, 60s), {1, 2}}});
+  LongKernel full = windows({{Word{1} << 40, 600s}});
+  for (Word i = 1; i < Rule::max_entries; ++i) {
+    REQUIRE(full.ask(Span{i}, acquire(1)).status == Verdict::allowed);
+  }
+  const Word left = (Word{1} << 40) - Rule::max_entries;
+  check_moments(full, {{100s, acquire(1), admitted(0, 600s)},
+                       {30s, peek(1), admitted(left, 600s)},
+                       {30s, acquire(1), admitted(0, 600s), logged(0, Rule::max_entries, 30s, {0})},
+                       {30s, acquire(1), turned_away(570s + 1us, 600s)}});
 }
 
 TEST_CASE("windows and arguments out of range are errors", "[core][sliding_window][C-078]") {

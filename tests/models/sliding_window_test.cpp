@@ -102,15 +102,18 @@ class Log {
     if (taken > 0) trim();
     return taken;
   }
-  /// Takes out what is later than `now`, and what a log has lost. Returns the units of the former.
+  /// Takes out what the log has lost: it matters only if the clock is set back far.
+  void lose() {
+    if (!entries.empty()) lost_ = entries.back().number - ring_size_;
+    entries.erase(entries.begin(), entries.end() - static_cast<std::ptrdiff_t>(size()));
+  }
+  /// Takes out what is later than `now`. Returns its units.
   Word cut(Word now) {
     Word units = 0;
     while (ring_size_ > 0 && newest() > now) {
       units += entries.back().units;
       drop_newest();
     }
-    if (!entries.empty()) lost_ = entries.back().number - ring_size_;
-    entries.erase(entries.begin(), entries.end() - static_cast<std::ptrdiff_t>(size()));
     return units;
   }
   /// Beyond max_ahead the log is given up: what lies ahead counts as of now.
@@ -271,6 +274,7 @@ class SlidingWindowModel final : public Model {
     if (max_wait > 0) life_.tell("max_wait", max_wait);
     const Word now = life_.tick();
     const bool given_up = log_.is_given_up(now);
+    if (given_up) log_.lose();
     const Word key_time = given_up ? now : at();
     const Word grant = given_up ? now : log_.grant_of(windows(), key_time, cost, log_.block);
     const Told d =
@@ -466,6 +470,7 @@ class SlidingWindowModel final : public Model {
     life_.tell("span", span);
     const Word now = life_.tick();
     const bool given_up = log_.is_given_up(now);
+    if (given_up) log_.lose();
     const Word at = given_up ? now : this->at();
     const Told d = decided(limiter().block_step("k", Span{span}));
     if (given_up && span > 0) (void)restart(now, 0);
