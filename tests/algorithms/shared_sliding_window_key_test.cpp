@@ -81,7 +81,7 @@ TEST_CASE("the state lies under the key, and its log beside it", "[shared_slidin
     const auto steps = limiter.acquire_steps("api");
     return std::pair(render(steps[0].key), render(steps[1].key));
   };
-  const std::string log = "{api}:rate%3alog%3a";
+  const std::string log = "{api}:rate%3agrants%3a";
   CHECK(keys() == std::pair(std::string("{api}:rate"), log + std::to_string(version)));
   const Word next = limiter.configure("api", RateType::per_client, 3, 1s).version;
   limiter.refresh("api");
@@ -161,7 +161,8 @@ TEST_CASE("a reservation is given back by any client, whatever it knows of the r
     CHECK(stranger.settle("a", held, 4).charged == 2);  // and this one nothing
     CHECK(held.settled == 2);
     CHECK(here.peek("a").remaining == 4);
-    CHECK(SharedSlidingWindow(store, "rate").cancel("a", held) == 0);  // two are newer
+    CHECK(SharedSlidingWindow(store, "rate").cancel("a", held) == 2);
+    CHECK(here.peek("a").remaining == 6);  // two were charged
     CHECK(held.granted == 0);
   });
 }
@@ -205,7 +206,7 @@ TEST_CASE("nothing comes back of a log that is not in use any more", "[shared_sl
     CHECK_FALSE(error);
     late.granted = 1;
     CHECK(here.settle("b", late, 3, error).charged == 0);
-    CHECK(error == Errc::not_configured);
+    CHECK_FALSE(error);
     CHECK(late.settled == 0);
   });
 }

@@ -329,6 +329,16 @@ TEST_CASE("entries before a first change of the longest window count by that bef
   check_moments(kernel, {{39s, peek(1), admitted(100 - 8 - 72, 59s)}});
 }
 
+TEST_CASE("lost entries count by the largest limit, also after a lower one",
+          "[core][sliding_window]") {
+  LongKernel kernel = windows({{8, 1s}});
+  for (int i = 0; i < 10; ++i) CHECK(kernel.ask(1s * i, acquire(8)) == admitted(0, 1s));
+  kernel.table[0] = 2;
+  check_moments(kernel, {{10s, acquire(2), admitted(0, 1s)}, {11s, acquire(2), admitted(0, 1s)}});
+  kernel.table = {100, Word{60'000'000}};  // eight entries are there, four were lost
+  check_moments(kernel, {{12s, peek(1), admitted(100 - 6 * 8 - 2 * 2 - 4 * 8, 59s)}});
+}
+
 TEST_CASE("beyond as many intervals as are told apart, the rest is as full as can be",
           "[core][sliding_window]") {
   LongKernel kernel = windows({{1, 1s}});
