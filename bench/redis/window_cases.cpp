@@ -148,11 +148,12 @@ Maker hash_and_set_at(Rig& rig, const std::string& key, std::size_t ms) {
 /// Two windows, both spent: 275 units an hour ago, 25 now.
 std::string spent_log(Word now) {
   constexpr Word hour = 3'600'000'000;
-  std::vector<Word> words{
-      now, now,        300, 0,   300, 0,         24 * hour, 2, 0, 24 * hour, now + 24 * hour,
-      25,  now - hour, now, 300, 0,   now - hour};
-  words.insert(words.end(), 275, now - hour);
-  words.insert(words.end(), 25, now);
+  const Word ago = now - hour;
+  std::vector<Word> words{now, now, 300,       0, 300,       301, now + 24 * hour,
+                          0,   2,   24 * hour, 0, 24 * hour, 300};
+  words.insert(words.end(), {25, 276, now, 1, now - hour});
+  words.insert(words.end(), {300, 1, ago, 1, now - 24 * hour});
+  for (int i = 0; i < 300; ++i) words.insert(words.end(), {i < 275 ? ago : now, 1});
   std::string raw(1, static_cast<char>(StateKind::sliding_window));
   for (const Word word : words) {
     for (unsigned i = 0; i < 8; ++i) raw += static_cast<char>(word >> (8 * i) & 255);
@@ -188,15 +189,15 @@ std::vector<Comparison> register_window_cases(Rig& rig) {
                                 {"{wr}.short", "{wr}.long"}, {}),
                      1);
   add(rig, "two windows, two sets, refuse", full, -1);
-  add(rig, "two windows, allow", always(rig, both.acquire_step("w")), Verdict::allowed, 3);
-  add(rig, "two windows, refuse", always(rig, spent.acquire_step("w")), Verdict::refused, 3);
+  add(rig, "two windows, allow", always(rig, both.acquire_step("w")), Verdict::allowed, 5);
+  add(rig, "two windows, refuse", always(rig, spent.acquire_step("w")), Verdict::refused, 5);
 
   add(rig, "one window, hash and set, allow", hash_and_set_at(rig, "oa", 201), -1);
   const Maker out = hash_and_set_at(rig, "or", 0);
   fill(out, rig, 0, 301);
   add(rig, "one window, hash and set, refuse", out, -1);
-  add(rig, "one window, allow", always(rig, one.acquire_step("w")), Verdict::allowed, 2);
-  add(rig, "one window, refuse", always(rig, one_spent.acquire_step("w")), Verdict::refused, 2);
+  add(rig, "one window, allow", always(rig, one.acquire_step("w")), Verdict::allowed, 4);
+  add(rig, "one window, refuse", always(rig, one_spent.acquire_step("w")), Verdict::refused, 4);
   add(rig, "sliding counter, allow", always(rig, counter.acquire_step("w")), Verdict::allowed);
 
   // Full logs, as calls fill them one by one.

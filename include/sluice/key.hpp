@@ -60,8 +60,9 @@ class Key {
     return {is_number_ ? digits_.data() : text_, size_};
   }
   [[nodiscard]] constexpr std::string_view name() const noexcept { return name_; }
-  /// The unit in which the state under the key is counted: "10/s" for a token bucket, "1s+1min" for
-  /// sliding windows. Limiters set it. It is empty where states do not depend on the configuration.
+  /// The unit in which the state under the key is counted: "10/s" for a token bucket,
+  /// "1s+1min,grants" for sliding windows. Limiters set it. It is empty where states do not depend
+  /// on the configuration.
   [[nodiscard]] constexpr std::string_view unit() const noexcept { return {unit_, unit_size_}; }
   /// The same key, with this name if it has none of its own.
   [[nodiscard]] constexpr Key with_default_name(detail::TextArg name) const noexcept {

@@ -11,8 +11,8 @@ std::span<const Effects::Fill> Effects::fills() const noexcept {
 
 void Effects::make(std::span<Word> words) const noexcept {
   const auto at = [&](std::size_t i) { return words.begin() + static_cast<std::ptrdiff_t>(i); };
-  if (rotation_.last != 0)
-    std::rotate(at(rotation_.first), at(rotation_.middle), at(rotation_.last));
+  for (const auto& [first, middle, last] : rotations())
+    std::rotate(at(first), at(middle), at(last));
   for (const Fill& fill : fills()) {
     if (fill.count == 1) [[likely]] {
       words[fill.index] = fill.value;

@@ -208,19 +208,24 @@ Decision SharedSlidingWindow::reward(const KeyArg& key, Cost amount) const {
 
 // What changes a reservation.
 
-Step SharedSlidingWindow::Verbs::Log::refund_step(const Key& key, const Reservation& grant,
-                                                  Cost amount) const noexcept {
+Step SharedSlidingWindow::Verbs::Log::settle_step(const Key& key, const Reservation& grant,
+                                                  Cost units, Word change) const noexcept {
   // Clamped, so that the rule rejects a decision that no store has made.
-  const auto bounded = [](Word word) { return std::clamp(word, Word{-1}, word_limit + 1); };
-  const Word ahead = bounded(grant.retry_after.count());
-  return {&sliding_window_refund,
+  const Word ahead = std::clamp(grant.retry_after.count(), Word{-1}, word_limit + 1);
+  const auto& [generation, entry, time, unused] = grant.state;
+  return {&sliding_window_settle,
           limiter.named(key),
-          {0, amount.value(), bounded(to_word(grant.at)) + ahead, ahead, grant.state[0]}};
+          {0, units.value(), entry, time, change, ahead, generation}};
 }
 
-Step SharedSlidingWindow::Verbs::Log::charge_step(const Key& key, const Reservation& /*grant*/,
+Step SharedSlidingWindow::Verbs::Log::refund_step(const Key& key, const Reservation& grant,
+                                                  Cost amount) const noexcept {
+  return settle_step(key, grant, amount, static_cast<Word>(SlidingWindowRule::Change::refund));
+}
+
+Step SharedSlidingWindow::Verbs::Log::charge_step(const Key& key, const Reservation& grant,
                                                   Cost units) const noexcept {
-  return acquire_step(limiter, key, units, Span{SlidingWindowRule::max_ahead_of_time});
+  return settle_step(key, grant, units, static_cast<Word>(SlidingWindowRule::Change::charge));
 }
 
 Step SharedSlidingWindow::Verbs::Log::unasked(const Key& key) const noexcept {

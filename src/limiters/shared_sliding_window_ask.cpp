@@ -14,7 +14,8 @@ using Rule = SharedSlidingWindowRule;
 /// changed it in between.
 constexpr int max_attempts = 16;
 
-bool is_refund(const Step& asked) noexcept { return asked.operation == &sliding_window_refund; }
+/// Of a grant: its words 5 and 6 are how far ahead that was and the generation of its log.
+bool settles(const Step& asked) noexcept { return asked.operation == &sliding_window_settle; }
 bool decides(const Step& asked) noexcept {
   return asked.operation == &sliding_window_acquire || asked.operation == &sliding_window_peek;
 }
@@ -63,7 +64,8 @@ std::shared_ptr<const SharedSlidingWindow::Rate> SharedSlidingWindow::Rates::rem
 
 std::string SharedSlidingWindow::Rates::log_name(std::string_view name, Word generation,
                                                  RateType type) const {
-  const std::string log = std::string(name) + ":log:" + std::to_string(generation);
+  // Older programs log units under ":log:".
+  const std::string log = std::string(name) + ":grants:" + std::to_string(generation);
   return type == RateType::per_client ? log + ":" + options_.client : log;
 }
 
@@ -89,9 +91,9 @@ std::array<Step, 2> SharedSlidingWindow::Rates::steps(const Rate& rate,
   // The interval may be longer than that of the request which set the stamp, if that is ahead of
   // the clock: until the log is forgotten.
   const Word kept = rate.longest + SlidingWindowRule::max_ahead;
-  if (is_refund(asked)) {
-    of_log.args[3] += kept;
-    of_log.args[4] = 0;
+  if (settles(asked)) {
+    of_log.args[5] += kept;
+    of_log.args[6] = 0;
   } else {
     of_log.args[decides(asked) ? 3 : 2] = std::min(kept, SlidingWindowRule::max_span);
   }
@@ -120,8 +122,8 @@ SharedSlidingWindow::Asking::Asking(std::shared_ptr<const Rates> rates, const St
 }
 
 std::optional<Plan> SharedSlidingWindow::Asking::next() noexcept {
-  if (due_ == Due::request && is_refund(asked_) && asked_.args[4] != rate_->generation) {
-    // Of a log that nobody asks any more, nothing comes back.
+  if (due_ == Due::request && settles(asked_) && asked_.args[6] != rate_->generation) {
+    // A log that nobody asks any more is not changed.
     if (remembered_) {
       due_ = Due::rate;
     } else {
@@ -151,7 +153,7 @@ void SharedSlidingWindow::Asking::hear(const Outcome& outcome) noexcept {
   } else {
     hear_answer(outcome);
   }
-  if (error_ == Errc::not_configured && due_ == Due::nothing && is_refund(asked_)) find_nothing();
+  if (error_ == Errc::not_configured && due_ == Due::nothing && settles(asked_)) find_nothing();
 }
 
 void SharedSlidingWindow::Asking::hear_rate(const Outcome& outcome) noexcept {
@@ -176,7 +178,8 @@ void SharedSlidingWindow::Asking::hear_answer(const Outcome& outcome) noexcept {
   } else {
     decision_ = outcome.steps[1];
     decision_.step = 0;
-    words_ = {detail::word_of(outcome, 0), rate_->generation};
+    words_ = {detail::word_of(outcome, 0), rate_->generation, detail::word_of(outcome, 1),
+              detail::word_of(outcome, 2)};
   }
 }
 

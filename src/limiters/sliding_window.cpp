@@ -27,7 +27,7 @@ void require(const std::vector<WindowLimit>& windows) {
     const std::string which = "sliding windows: window " + std::to_string(k) + ": ";
     if (limit < 1 || limit > Rule::max_limit) {
       reject(which + "the limit must be 1 to " + std::to_string(Rule::max_limit) + ", got " +
-             std::to_string(limit) + (limit > 0 ? "; SlidingWindowCounter takes larger ones" : ""));
+             std::to_string(limit));
     }
     if (span.count() < 1 || span.count() > Rule::max_span) {
       reject(which + "the span must be 1 us to 366 days (" + std::to_string(Rule::max_span) +
@@ -44,7 +44,7 @@ void require(const std::vector<WindowLimit>& windows) {
   }
 }
 
-/// "1s+1min", in any order of the windows.
+/// "1s+1min,grants", in any order of the windows. Older programs log units under "1s+1min".
 std::string unit_of(std::vector<WindowLimit> windows) {
   std::sort(windows.begin(), windows.end(),
             [](const WindowLimit& a, const WindowLimit& b) { return a.span < b.span; });
@@ -52,7 +52,7 @@ std::string unit_of(std::vector<WindowLimit> windows) {
   for (const WindowLimit& window : windows) {
     unit += (unit.empty() ? "" : "+") + detail::span_text(window.span);
   }
-  return unit;
+  return unit + ",grants";
 }
 
 struct Beside {
@@ -106,19 +106,14 @@ Step SlidingWindow::peek_step(const Key& key, Cost cost) const noexcept {
   return step(sliding_window_peek, key, {least_, cost.value(), 0, longest_});
 }
 
-Step SlidingWindow::refund_step(const Key& key, const Reservation& grant,
-                                Cost amount) const noexcept {
+Step SlidingWindow::settle_step(const Key& key, const Reservation& grant, Cost units,
+                                SlidingWindowRule::Change change) const noexcept {
   // Clamped, so that the rule rejects a decision that no store has made.
-  const auto bounded = [](Word word) { return std::clamp(word, Word{-1}, word_limit + 1); };
-  const Word ahead = bounded(grant.retry_after.count());
-  const Word time = bounded(to_word(grant.at)) + ahead;
+  const Word ahead = std::clamp(grant.retry_after.count(), Word{-1}, word_limit + 1);
   const Word keep = longest_ + Rule::max_ahead + ahead;
-  return step(sliding_window_refund, key, {least_, amount.value(), time, keep});
-}
-
-Step SlidingWindow::charge_step(const Key& key, const Reservation& /*grant*/,
-                                Cost units) const noexcept {
-  return reserve_step(key, units, Span{Rule::max_ahead_of_time});
+  return step(
+      sliding_window_settle, key,
+      {least_, units.value(), grant.state[0], grant.state[1], static_cast<Word>(change), keep});
 }
 
 Step SlidingWindow::reset_step(const Key& key) const noexcept {

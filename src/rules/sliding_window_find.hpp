@@ -1,92 +1,49 @@
-// The parts that the kernels of the sliding windows share: the windows of a request, their
-// occupancy, and the words before the log. Threading: plain values.
+// The parts that the kernels of the sliding windows share: the occupancy of the windows, and the
+// words before the ring. Threading: plain values.
 #pragma once
 
 #include <algorithm>
 #include <array>
-#include <span>
 
 #include "src/rules/sliding_window_log.hpp"
 #include "src/util/uninitialized_array.hpp"
 
 namespace sluice::sliding_window {
 
-/// The windows of a request.
-struct Windows {
-  std::array<Rule::Window, Rule::max_windows> all;
-  Word count = 0;
-  Word least = word_limit;  // the smallest limit
-  Word most = 0;            // the largest
-  Word longest = 0;         // span
-  bool good = true;
-
-  explicit Windows(std::span<const Word> table) noexcept {
-    good = !table.empty() && table.size() % 2 == 0 && table.size() <= 2 * Rule::max_windows;
-    for (std::size_t i = 0; good && i < table.size(); i += 2) {
-      const Rule::Window window{table[i], table[i + 1]};
-      good = window.limit >= 1 && window.limit <= Rule::max_limit && window.span >= 1 &&
-             window.span <= Rule::max_span;
-      all[static_cast<std::size_t>(count++)] = window;
-      least = std::min(least, window.limit);
-      most = std::max(most, window.limit);
-      longest = std::max(longest, window.span);
-    }
-  }
-  [[nodiscard]] const Rule::Window& operator[](Word k) const noexcept {
-    return all[static_cast<std::size_t>(k)];
-  }
-};
-
-/// The state of each window before a request.
+/// The windows before a request.
 struct Finding {
-  detail::UninitializedArray<Place, Rule::max_windows> places;
+  detail::UninitializedArray<Place, Rule::max_windows> places;  // the shortest window first
   std::array<Word, Rule::max_windows> left;  // units that remain before the request
   Word grant = 0;
   Word culprit = -1;  // the window with the longest wait
+  Word opens = 0;     // when a full log takes a further entry, if it does not now
+
+  [[nodiscard]] const Place& place(Word r) const noexcept {
+    return places.data()[static_cast<std::size_t>(r)];
+  }
+  [[nodiscard]] Word& left_of(Word k) noexcept { return left[static_cast<std::size_t>(k)]; }
 };
 
-/// `block`: the end of a block, or 0. `at`: the time of the decision. `given_up`: the log is too
-/// far ahead of the clock.
-inline Finding find(const Log& log, const Windows& windows, Word block, Word cost, Word at,
-                    bool given_up) noexcept {
-  Finding found;
-  found.grant = given_up ? at : std::max(at, log.head().newest);
-  Word latest = 0;
-  for (Word k = 0; k < windows.count; ++k) {
-    const auto i = static_cast<std::size_t>(k);
-    const auto [limit, span] = windows[k];
-    const Place& place =
-        found.places.make(i, [&, span = span] { return log.locate(log.remembered(k), at - span); });
-    found.left[i] = std::max(Word{0}, limit - place.count);
-    if (given_up) {
-      found.left[i] = std::max(found.left[i], cost);
-    } else if (place.count + cost > limit) {
-      const Word age = limit - cost;
-      const Word room = (age == place.count - 1 ? place.first : log.unit(age)) + span;
-      if (room > latest) {
-        latest = room;
-        found.culprit = k;
-      }
-    }
-  }
-  if (block > latest) {
-    latest = block;
-    found.culprit = windows.count;
-  }
-  found.grant = std::max(found.grant, latest);
-  return found;
+/// If a log of `total` entries, the oldest of which is `first`, takes no further one now, nothing
+/// remains of the longest window.
+inline bool shut_if_full(Finding& found, const Windows& windows, Word first, Word total) noexcept {
+  const bool is_full = total >= Rule::max_entries && found.place(windows.count - 1).entry == first;
+  if (is_full) found.left_of(windows.ranked(windows.count - 1)) = 0;
+  return is_full;
 }
 
-/// Sets `count` words of a ring to `value`, from `slot`, which may be below 0, towards newer units.
-inline void write(Effects& effects, Word base, Word capacity, Word slot, Word count,
-                  Word value) noexcept {
-  if (slot < 0) slot += capacity;
-  const Word first = std::min(count, capacity - slot);
-  effects.fill(static_cast<std::size_t>(base + slot), static_cast<std::size_t>(first), value);
-  effects.fill(static_cast<std::size_t>(base), static_cast<std::size_t>(count - first), value);
-}
-inline void write(Effects& effects, const Log& log, Word slot, Word count, Word value) noexcept {
-  write(effects, log.base(), log.capacity(), slot, count, value);
+/// The places of all windows at the time `at`.
+inline Finding find(const Log& log, const Windows& windows, Word at) noexcept {
+  Finding found;
+  const Place* place = nullptr;
+  for (Word r = 0; r < windows.count; ++r) {
+    const Word k = windows.ranked(r);
+    const Place from = log.remembered(r, place == nullptr ? log.nothing() : *place);
+    place = &found.places.make(static_cast<std::size_t>(r),
+                               [&] { return log.locate(from, at - windows[k].span); });
+    found.left_of(k) = std::max(Word{0}, windows[k].limit - place->units);
+  }
+  return found;
 }
 
 inline void put_head(Effects& effects, const Rule::State& head) noexcept {
@@ -95,34 +52,44 @@ inline void put_head(Effects& effects, const Rule::State& head) noexcept {
   effects.put(2, head.capacity);
   effects.put(3, head.next);
   effects.put(4, head.size);
-  effects.put(5, head.dropped);
-  effects.put(6, head.span);
-  effects.put(7, head.layout);
-  effects.put(8, head.since);
-  effects.put(9, head.older);
-  effects.put(10, head.until);
+  effects.put(5, head.sequence);
+  effects.put(6, head.until);
+  effects.put(7, head.blocked);
+  effects.put(8, head.places);
+  effects.put(9, head.span);
+  effects.put(10, head.since);
+  effects.put(11, head.older);
+  effects.put(12, head.limit);
 }
 
-/// Invalidates the places from the k-th on.
-inline void forget_places(Effects& effects, const Log& log, Word k) noexcept {
-  if (k >= log.layout().places) return;
-  effects.fill(static_cast<std::size_t>(head_words + place_words * k),
-               static_cast<std::size_t>(place_words * (log.layout().places - k)), unknown);
+inline void put_place(Effects& effects, Word r, const Place& place) noexcept {
+  const auto index = static_cast<std::size_t>(head_words + place_words * r);
+  effects.put(index, place.units);
+  effects.put(index + 1, place.entry);
+  effects.put(index + 2, place.first);
+  effects.put(index + 3, place.first_units);
+  effects.put(index + 4, std::max(Word{0}, place.edge));
+}
+/// Calls the places from the r-th on unknown. `places`: how many there are.
+inline void forget_places(Effects& effects, Word r, Word places) noexcept {
+  if (r >= places) return;
+  effects.fill(static_cast<std::size_t>(head_words + place_words * r),
+               static_cast<std::size_t>(place_words * (places - r)), 0);
 }
 
-/// Invalidates all places; a block stays.
-inline void forget_places(Effects& effects, const Log& log, Word k, Word block) noexcept {
-  forget_places(effects, log, k);
-  if (block > 0) effects.put(static_cast<std::size_t>(block_word), block);
+inline void put_entry(Effects& effects, Word places, Word slot, const Entry& entry) noexcept {
+  const auto index = static_cast<std::size_t>(head_words + place_words * places + 2 * slot);
+  effects.put(index, entry.time);
+  effects.put(index + 1, entry.units);
 }
 
-/// What remains of each window after `taken` units; returns the one with the least.
-inline Word subtract(Finding& found, const Windows& windows, Word taken) noexcept {
+/// The window with the least remaining.
+inline Word least_left(const Finding& found, const Windows& windows) noexcept {
   Word part = 0;
   for (Word k = 0; k < windows.count; ++k) {
-    Word& left = found.left[static_cast<std::size_t>(k)];
-    left = std::max(Word{0}, left - taken);
-    if (left < found.left[static_cast<std::size_t>(part)]) part = k;
+    if (found.left[static_cast<std::size_t>(k)] < found.left[static_cast<std::size_t>(part)]) {
+      part = k;
+    }
   }
   return part;
 }
@@ -132,7 +99,7 @@ inline void tell_left(Effects& effects, const Windows& windows, const Finding& f
     effects.add_output(found.left[static_cast<std::size_t>(k)]);
 }
 
-/// The microseconds from `now` until units up to `newest` have left all windows, and `block` has
+/// The microseconds from `now` until entries up to `newest` have left all windows, and `block` has
 /// ended.
 inline Word clear_after(const Windows& windows, Word newest, Word block, Word now) noexcept {
   return std::clamp(std::max(newest + windows.longest, block) - now, Word{0}, word_limit);
@@ -140,7 +107,7 @@ inline Word clear_after(const Windows& windows, Word newest, Word block, Word no
 
 template <class T>
 T args_of(const Arguments& a) noexcept {
-  return {a[0], a[1], a[2], a[3]};
+  return detail::unpack<T>(a);
 }
 
 constexpr Verdict failed(Word status) noexcept { return {status, 0, 0, 0}; }

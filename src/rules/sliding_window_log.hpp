@@ -1,8 +1,11 @@
-// The log of the sliding windows: units by age, and the search for the edge of a window. Its twin
-// is in backends/redis/lua/rules/sliding_window.lua. Threading: plain values.
+// The log of the sliding windows: the windows of a request, the entries by number, and the places
+// of the windows. Its twin is in backends/redis/lua/rules/sliding_window.lua. Threading: plain
+// values.
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <span>
 
 #include "sluice/rules/sliding_window.hpp"
 
@@ -11,185 +14,216 @@ namespace sluice::sliding_window {
 using Rule = SlidingWindowRule;
 using Place = Rule::Place;
 
-inline constexpr Word head_words = 11;
-inline constexpr Word place_words = 3;
-/// The count of an invalid place.
-inline constexpr Word unknown = word_limit;
-/// The word with the end of a block: `before` of the first place, which is then invalid.
-inline constexpr Word block_word = head_words + 1;
+inline constexpr Word head_words = 13;
+inline constexpr Word place_words = 5;
 
 /// Reads all words that the twin reads at its start, so that both detect the same corrupt states.
 inline void judge_head(const StateView& state) noexcept {
   for (std::size_t i = 0; i < head_words + place_words; ++i) (void)state[i];
 }
 
-/// A log with the capacity that the request needs: dropped units that this capacity would have held
-/// are replaced by assumed units (SlidingWindowRule::max_assumed).
+/// The windows of a request.
+struct Windows {
+  std::array<Rule::Window, Rule::max_windows> all;
+  std::array<Word, Rule::max_windows> order;  // shortest first
+  Word count = 0;
+  Word least = word_limit;  // the smallest limit
+  Word most = 0;            // the largest
+  Word longest = 0;         // span
+  bool good = true;
+
+  explicit Windows(std::span<const Word> table) noexcept {
+    good = !table.empty() && table.size() % 2 == 0 && table.size() <= 2 * Rule::max_windows;
+    for (std::size_t i = 0; good && i < table.size(); i += 2) {
+      const Rule::Window window{table[i], table[i + 1]};
+      good = window.limit >= 1 && window.limit <= Rule::max_limit && window.span >= 1 &&
+             window.span <= Rule::max_span;
+      add(window);
+    }
+  }
+  [[nodiscard]] const Rule::Window& operator[](Word k) const noexcept {
+    return all[static_cast<std::size_t>(k)];
+  }
+  /// The window that is the r-th by its span.
+  [[nodiscard]] Word ranked(Word r) const noexcept { return order[static_cast<std::size_t>(r)]; }
+
+ private:
+  void add(const Rule::Window& window) noexcept {
+    std::size_t r = static_cast<std::size_t>(count);
+    for (; r > 0 && (*this)[order[r - 1]].span > window.span; --r) order[r] = order[r - 1];
+    order[r] = count;
+    all[static_cast<std::size_t>(count++)] = window;
+    least = std::min(least, window.limit);
+    most = std::max(most, window.limit);
+    longest = std::max(longest, window.span);
+  }
+};
+
+/// What an acquisition that was granted has left: its time and its units.
+struct Entry {
+  Word time;
+  Word units;
+};
+
 class Log {
  public:
-  Log(const StateView& state, Word wanted, Word windows, Word now) noexcept : state_(state) {
-    head_ = {state[0], state[1], state[2], state[3], state[4], state[5],
-             state[6], state[7], state[8], state[9], state[10]};
+  Log(const StateView& state, const Windows& windows, Word now) noexcept : state_(state) {
+    head_ = {state[0], state[1], state[2], state[3],  state[4],  state[5], state[6],
+             state[7], state[8], state[9], state[10], state[11], state[12]};
     judge_head(state);
-    layout_ = {head_.layout % 16, head_.layout / 16};
     fresh_ = head_.capacity == 0;
     if (!fresh_ && !is_sound()) state.call_corrupt();
-    if (fresh_ || state.is_corrupt() || is_forgotten(now)) {
+    if (fresh_ || state.is_corrupt() || now >= std::max(head_.until, head_.blocked)) {
       fresh_ = true;
-      head_ = {0, 0, wanted, 0, 0, 0, 0, windows, 0, 0, 0};
-      layout_ = {windows, 0};
-    }
-    capacity_ = std::max(wanted, head_.capacity);
-    if (grows() && head_.dropped > 0) {
-      total_ = head_.size + std::min(head_.dropped, capacity_ - head_.size);
-      oldest_ = unit(head_.size - 1);
-    } else {
-      total_ = head_.size;
+      head_ = {.capacity = std::min(Rule::first_entries, windows.most),
+               .sequence = 1,
+               .places = windows.count};
     }
   }
 
   [[nodiscard]] const Rule::State& head() const noexcept { return head_; }
-  [[nodiscard]] const Rule::Layout& layout() const noexcept { return layout_; }
   [[nodiscard]] bool is_fresh() const noexcept { return fresh_; }
-  /// The words of the ring after the request.
-  [[nodiscard]] Word capacity() const noexcept { return capacity_; }
-  [[nodiscard]] bool grows() const noexcept { return capacity_ > head_.capacity; }
-  /// The number of units, including the assumed ones.
-  [[nodiscard]] Word total() const noexcept { return total_; }
-  /// The index of the ring in the state.
-  [[nodiscard]] Word base() const noexcept { return head_words + place_words * layout_.places; }
-
-  /// The end of a block, which may have passed; 0: none.
-  [[nodiscard]] Word block_end() const noexcept {
-    return layout_.blocks == 0 ? 0 : word(block_word);
+  /// The number of the oldest entry in the ring.
+  [[nodiscard]] Word oldest() const noexcept { return head_.sequence - head_.size; }
+  /// That of the oldest entry, assumed or not.
+  [[nodiscard]] Word first() const noexcept { return oldest() - assumed_; }
+  [[nodiscard]] Word total() const noexcept { return head_.size + assumed_; }
+  [[nodiscard]] Word assumed() const noexcept { return assumed_; }
+  /// The time of the newest entry, or 0.
+  [[nodiscard]] Word newest() const noexcept {
+    return head_.size > 0 || assumed_ == 0 ? head_.newest : intervals_[0].time;
   }
 
-  /// The time of a unit. REQUIRES: age < total().
-  [[nodiscard]] Word unit(Word age) const noexcept {
-    if (age < head_.size) return word(base() + slot(age));
-    return assumed((age - head_.size) / head_.capacity);
+  /// The index of an entry in the ring. REQUIRES: it is there, or will be the next.
+  [[nodiscard]] Word slot(Word number) const noexcept {
+    const Word at = head_.next - (head_.sequence - number);
+    return at < 0 ? at + head_.capacity : at;
   }
-  /// The latest possible time of a unit that is a full ring older than one of at most `time`.
-  [[nodiscard]] Word ring_before(Word time) const noexcept {
-    return std::max(time - head_.span, std::min(time, head_.since) - head_.older);
+  /// REQUIRES: number is first() to sequence - 1.
+  [[nodiscard]] Entry entry(Word number) const noexcept {
+    if (number < oldest()) return intervals_[static_cast<std::size_t>(oldest() - 1 - number)];
+    const Word at = head_words + place_words * head_.places + 2 * slot(number);
+    return {word(at), word(at + 1)};
   }
-  /// The latest possible time of the units before the log, `interval` full rings older.
-  [[nodiscard]] Word assumed(Word interval) const noexcept {
-    Word time = std::min(oldest_, ring_before(head_.newest));
-    for (Word ring = std::min(interval, Rule::max_assumed - 1); ring > 0; --ring) {
-      time = ring_before(time);
+
+  /// Where the longest window becomes longer: assumes entries for those that the ring has lost.
+  /// `edge`: what is older has left that window.
+  void assume(const Windows& windows, Word edge) noexcept {
+    const Word most = std::min({Rule::max_assumed, oldest() - 1, Rule::max_entries - head_.size});
+    if (fresh_ || windows.longest <= head_.span || most < 1) return;
+    for (Word time = lost_before(); assumed_ < most && time > edge; time = ring_before(time)) {
+      const bool stands_for_more =
+          assumed_ == most - 1 && most < oldest() - 1 && ring_before(time) > edge;
+      intervals_[static_cast<std::size_t>(assumed_++)] = {
+          std::max(Word{0}, time),
+          stands_for_more ? std::max(head_.limit, windows.most) : head_.limit};
     }
-    return std::max(Word{0}, time);
   }
 
-  /// The stored place of the k-th window. It was found without the assumed units.
-  [[nodiscard]] Place remembered(Word k) const noexcept {
-    if (k >= layout_.places || fresh_ || total_ > head_.size) return {unknown, 0, 0};
-    const Word at = head_words + place_words * k;
-    return {word(at), word(at + 1), word(at + 2)};
+  /// The place of a window that holds nothing; those of any edge can be found from it.
+  [[nodiscard]] Place nothing() const noexcept { return {0, head_.sequence, 0, 0, word_limit}; }
+  /// The stored place of the r-th window, or `other` if it is unknown.
+  [[nodiscard]] Place remembered(Word r, const Place& other) const noexcept {
+    if (fresh_ || r >= head_.places) return other;
+    const Word at = head_words + place_words * r;
+    const Place place{word(at), word(at + 1), word(at + 2), word(at + 3), word(at + 4)};
+    if (place.entry == 0) return other;
+    const bool is_empty = place.entry == head_.sequence;
+    if (place.entry < oldest() || place.entry > head_.sequence || (is_empty && place.units > 0)) {
+      state_.call_corrupt();
+      return other;
+    }
+    return place;
   }
-
-  /// The number of units later than `edge`. From a valid place, without reading the log.
-  [[nodiscard]] Place locate(const Place& from, Word edge) const noexcept {
-    if (from.count > total_) return locate({0, total_ > 0 ? head_.newest : 0, 0}, edge);
-    if (from.count > 0 && from.first <= edge) return fewer(from, edge);
-    if (from.before > edge && from.count < total_) return more(from.count, edge);
-    return from;
+  /// The place of the entries later than `edge`.
+  [[nodiscard]] Place locate(Place place, Word edge) const noexcept {
+    if (newest() <= edge) return {0, head_.sequence, 0, 0, edge};
+    if (edge < place.edge) {
+      while (place.entry > first() && place.units <= word_limit) {
+        const Entry before = entry(place.entry - 1);
+        if (before.time <= edge) break;
+        place = {place.units + before.units, place.entry - 1, before.time, before.units, edge};
+      }
+    }
+    while (place.entry < head_.sequence && place.first <= edge) {
+      place.units -= place.first_units;
+      const Entry next = ++place.entry < head_.sequence ? entry(place.entry) : Entry{0, 0};
+      place.first = next.time;
+      place.first_units = next.units;
+    }
+    if (place.units < 0 || place.units > word_limit) {
+      state_.call_corrupt();
+      place.units = 0;
+    }
+    place.edge = edge;
+    return place;
+  }
+  /// The time of the first entry within a place with which `excess` units have left.
+  [[nodiscard]] Word leaving(const Place& place, Word excess) const noexcept {
+    Entry leaves{place.first, place.first_units};
+    for (Word number = place.entry + 1; leaves.units < excess && number < head_.sequence;
+         ++number) {
+      excess -= leaves.units;
+      leaves = entry(number);
+    }
+    return leaves.time;
+  }
+  /// The entries later than `at`, as one.
+  struct Later {
+    Word count = 0;
+    Word units = 0;
+  };
+  [[nodiscard]] Later later_than(Word at) const noexcept {
+    Later later;
+    while (later.count < head_.size) {
+      const Entry each = entry(head_.sequence - 1 - later.count);
+      if (each.time <= at) break;
+      later = {later.count + 1, std::min(later.units + each.units, word_limit)};
+    }
+    return later;
+  }
+  /// The number behind the newest entry that has units, among those below `number`.
+  [[nodiscard]] Word behind_units(Word number) const noexcept {
+    while (number > oldest() && entry(number - 1).units == 0) --number;
+    return number;
   }
 
  private:
   [[nodiscard]] bool is_sound() const noexcept {
-    return head_.capacity <= Rule::max_limit && head_.next < head_.capacity &&
-           head_.size <= head_.capacity && layout_.places >= 1 &&
-           layout_.places <= static_cast<Word>(Rule::max_windows) && head_.span <= Rule::max_span &&
-           head_.older <= Rule::max_span && (head_.dropped == 0 || head_.size == head_.capacity) &&
-           (layout_.blocks == 0 || is_sound_block());
-  }
-  [[nodiscard]] bool is_sound_block() const noexcept {
-    return layout_.blocks == 1 && word(head_words) == unknown &&
-           word(block_word) <= head_.stamp + Rule::max_block;
+    return head_.capacity <= Rule::max_entries && head_.next < head_.capacity &&
+           head_.size <= head_.capacity && head_.sequence > head_.size && head_.places >= 1 &&
+           head_.places <= static_cast<Word>(Rule::max_windows) && head_.span <= Rule::max_span &&
+           head_.older <= Rule::max_span && head_.limit >= 1 && head_.limit <= Rule::max_limit &&
+           head_.blocked <= head_.stamp + Rule::max_block;
   }
 
-  [[nodiscard]] bool is_forgotten(Word now) const noexcept {
-    return now >= std::max(head_.until, block_end());
+  /// The latest time of what lies a full interval before `time`.
+  [[nodiscard]] Word ring_before(Word time) const noexcept {
+    return std::max(time - head_.span, std::min(time, head_.since) - head_.older);
+  }
+  /// The latest time of what the ring has lost: each entry had left the longest window, and as many
+  /// units as that admits are newer.
+  [[nodiscard]] Word lost_before() const noexcept {
+    Word time = ring_before(head_.stamp);
+    Word units = 0;
+    for (Word number = oldest(); number < head_.sequence; ++number) {
+      const Entry each = entry(number);
+      if (number == oldest()) time = std::min(time, each.time);
+      units += each.units;
+      if (units >= head_.limit) return std::min(time, ring_before(each.time));
+    }
+    return time;
   }
 
   [[nodiscard]] Word word(Word index) const noexcept {
     return state_[static_cast<std::size_t>(index)];
   }
-  [[nodiscard]] Word slot(Word age) const noexcept {
-    const Word at = head_.next - 1 - age;
-    return at < 0 ? at + head_.capacity : at;
-  }
-
-  /// The oldest unit counted by `from` has left. Usually all units have, or all but the newest, or
-  /// one to four: these cases are checked side by side.
-  [[nodiscard]] Place fewer(const Place& from, Word edge) const noexcept {
-    if (head_.newest <= edge) return {0, head_.newest, 0};
-    const Word high = from.count - 1;  // this age has left
-    if (high == 1) return {1, from.first, head_.newest};
-    const Word at = high > 0 && high <= head_.size ? slot(high - 1) : head_.capacity;
-    if (high < 2 || head_.capacity - at < 4) return fewer_by_run(from, edge);
-    const Word a = word(base() + at);
-    const Word b = word(base() + at + 1);
-    const Word c = word(base() + at + 2);
-    const Word d = word(base() + at + 3);
-    if (a > edge) return {high, from.first, a};
-    if (b > edge) return {high - 1, a, b};
-    if (c > edge && high > 2) return {high - 2, b, c};
-    if (d > edge && high > 3) return {high - 3, c, d};
-    return fewer_by_run(from, edge);
-  }
-
-  /// The same for more units: up to eight at once, then by bisection.
-  [[nodiscard]] Place fewer_by_run(const Place& from, Word edge) const noexcept {
-    Word high = from.count - 1;  // this age has left
-    Word before = from.first;
-    if (high > 0 && high <= head_.size) {
-      const Word at = slot(high - 1);
-      const Word run = std::min({Word{8}, high, head_.capacity - at});
-      std::array<Word, 8> times;
-      for (Word i = 0; i < run; ++i) times[static_cast<std::size_t>(i)] = word(base() + at + i);
-      for (Word i = 0; i < run; ++i) {
-        const Word time = times[static_cast<std::size_t>(i)];
-        if (time > edge) return {high, before, time};
-        before = time;
-        --high;
-      }
-    }
-    return between(0, high, edge);
-  }
-
-  /// The newest unit that is not counted is within the window.
-  [[nodiscard]] Place more(Word low, Word edge) const noexcept {
-    Word step = 1;
-    while (low + step <= total_ && unit(low + step - 1) > edge) {
-      low += step;
-      step *= 2;
-    }
-    return between(low, std::min(low + step - 1, total_), edge);
-  }
-
-  /// Ages below `low` are within the window, `high` and above are not.
-  [[nodiscard]] Place between(Word low, Word high, Word edge) const noexcept {
-    while (low < high) {
-      const Word middle = (low + high) / 2;
-      if (unit(middle) > edge) {
-        low = middle + 1;
-      } else {
-        high = middle;
-      }
-    }
-    return {low, low < total_ ? unit(low) : 0, low > 0 ? unit(low - 1) : 0};
-  }
 
   const StateView& state_;
   Rule::State head_;
-  Rule::Layout layout_;
   bool fresh_ = false;
-  Word capacity_ = 0;
-  Word total_ = 0;
-  Word oldest_ = 0;
+  Word assumed_ = 0;
+  std::array<Entry, Rule::max_assumed> intervals_;  // the newest first
 };
 
 }  // namespace sluice::sliding_window

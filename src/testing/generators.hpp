@@ -97,6 +97,13 @@ namespace token_bucket {
 namespace sliding_window {
 /// One more window.
 void add(Configuration& config, Word limit, Word span);
+/// An entry of a log.
+struct LogEntry {
+  Word number;
+  Word time;
+};
+/// Any entry that a state holds; words of no meaning of one that is not sound.
+LogEntry any_entry(Rng& rng, std::span<const Word> state);
 }  // namespace sliding_window
 
 }  // namespace sluice::testing::detail

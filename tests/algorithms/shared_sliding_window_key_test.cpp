@@ -81,7 +81,7 @@ TEST_CASE("the state lies under the key, and its log beside it", "[shared_slidin
     const auto steps = limiter.acquire_steps("api");
     return std::pair(render(steps[0].key), render(steps[1].key));
   };
-  const std::string log = "{api}:rate%3alog%3a";
+  const std::string log = "{api}:rate%3agrants%3a";
   CHECK(keys() == std::pair(std::string("{api}:rate"), log + std::to_string(version)));
   const Word next = limiter.configure("api", RateType::per_client, 3, 1s).version;
   limiter.refresh("api");
@@ -161,7 +161,8 @@ TEST_CASE("a reservation is given back by any client, whatever it knows of the r
     CHECK(stranger.settle("a", held, 4).charged == 2);  // and this one nothing
     CHECK(held.settled == 2);
     CHECK(here.peek("a").remaining == 4);
-    CHECK(SharedSlidingWindow(store, "rate").cancel("a", held) == 0);  // two are newer
+    CHECK(SharedSlidingWindow(store, "rate").cancel("a", held) == 2);
+    CHECK(here.peek("a").remaining == 6);  // two were charged
     CHECK(held.granted == 0);
   });
 }
@@ -205,7 +206,7 @@ TEST_CASE("nothing comes back of a log that is not in use any more", "[shared_sl
     CHECK_FALSE(error);
     late.granted = 1;
     CHECK(here.settle("b", late, 3, error).charged == 0);
-    CHECK(error == Errc::not_configured);
+    CHECK_FALSE(error);
     CHECK(late.settled == 0);
   });
 }
@@ -219,8 +220,9 @@ TEST_CASE("what a plan of other limits was granted can be given back", "[shared_
     std::array<Decision, 3> each;
     std::error_code error;
     const std::array steps{bucket.acquire_step("a"), rate[0], rate[1]};
-    REQUIRE(decide(store, steps, error, each));
-    Reservation held = rate.reservation(each[2]);
+    std::array<Word, 4> output{};
+    REQUIRE(decide(store, steps, error, each, output));
+    Reservation held = rate.reservation(each[2], output);
     CHECK(held.granted == 3);
     CHECK(limiter.peek("a").remaining == 1);
     CHECK(limiter.settle("a", held, 1).given_back == 2);
@@ -228,7 +230,7 @@ TEST_CASE("what a plan of other limits was granted can be given back", "[shared_
     CHECK(limiter.cancel("a", held) == 1);
     CHECK(decide(store, limiter.acquire_steps("a", 4), error, each));
     CHECK_FALSE(decide(store, rate, error, std::span(each).first(2)));
-    held = rate.reservation(each[1]);
+    held = rate.reservation(each[1], {});
     CHECK(held.granted == 0);
     CHECK(limiter.cancel("a", held) == 0);
   });

@@ -272,8 +272,7 @@ TEST_CASE("a reward forgets the newest units, in all windows", "[sliding_window]
   });
 }
 
-TEST_CASE("a reward takes reserved units first, and what a full log had dropped comes back behind",
-          "[sliding_window][reward]") {
+TEST_CASE("a reward takes reserved units first", "[sliding_window][reward]") {
   for_each_store([](Store& store, VirtualClock& clock) {
     const SlidingWindow limiter(store, "w", {{2, 5s}});
     CHECK(limiter.try_acquire("k", 2).allowed);

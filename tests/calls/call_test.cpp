@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "sluice/sluice.hpp"
+#include "sluice/testing/faulty_store.hpp"
 #include "tests/catch.hpp"
 #include "tests/waiting/probe.hpp"
 
@@ -54,19 +55,27 @@ TEST_CASE("a call takes of all limits, and is charged its true cost", "[calls][c
 
 TEST_CASE("a result whose cost cannot be charged is in the exception", "[calls][claims]") {
   World world;
-  const SlidingWindow windows(*world.store, "w", {{1000, 1h}});
-  const Call call({{world.tokens, "a", Estimate{300}}, {windows, "a", Estimate{300}}});
+  testing::FaultyStore store(*world.store);
+  const TokenBucket tokens(store, "tokens", Quota::per_hour(1000));
+  const SlidingWindow windows(store, "w", {{1000, 1h}});
+  const Call call({{tokens, "a", Estimate{300}}, {windows, "a", Estimate{300}}});
   const auto costs = [](Word actual) {
     return [actual] { return Costed<std::unique_ptr<int>>{std::make_unique<int>(7), actual}; };
   };
   CHECK(*call(costs(200)) == 7);
+  CHECK(*call(costs(1'500)) == 7);
   bool is_thrown = false;
+  windows.reset("a");
+  world.clock.advance(2h);
   try {
-    (void)call(costs(1'500));
+    (void)call([&] {
+      store.fail_all(testing::Fault::not_executed(Errc::not_connected));
+      return costs(400)();
+    });
   } catch (NotSettled<std::unique_ptr<int>>& error) {
     is_thrown = true;
     CHECK(*error.result() == 7);
-    CHECK(error.code() == Errc::cost_exceeds_capacity);
+    CHECK(error.code() == Errc::not_connected);
     CHECK(std::string(error.what()).find("Grants::settle: ") == 0);
   }
   CHECK(is_thrown);

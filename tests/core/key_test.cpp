@@ -170,8 +170,8 @@ TEST_CASE("limiters name what they count in", "[core][key]") {
     return std::string(SlidingWindow(*store, "w", std::move(limits)).acquire_step("k").key.unit());
   };
   CHECK(windows({{10, 1s}}) == "1s");
-  CHECK(windows({{10, 1s}, {100, 1min}}) == "1s+1min");
-  CHECK(windows({{20, 1s}, {200, 1min}}) == "1s+1min");
+  CHECK(windows({{10, 1s}, {100, 1min}}) == "1s+1min,grants");
+  CHECK(windows({{20, 1s}, {200, 1min}}) == "1s+1min,grants");
   CHECK(SlidingWindowCounter(*store, "c", {10, 90s}).acquire_step("k").key.unit() == "90s");
   const auto calendar = [&](const Calendar& when) {
     return std::string(FixedWindow(*store, "f", 10, when).acquire_step("k").key.unit());

@@ -146,8 +146,7 @@ std::vector<std::string> faults_without_store(const Operation& row) {
   if (row.share == Share::whole && asks_local && row.arguments.find(Role::cost) != nullptr) {
     faults.push_back("takes a cost in a local store: say what is the .share of a client");
   }
-  if (row.output != Operation::output_per_window &&
-      row.charge_output.first + row.charge_output.count > row.output) {
+  if (row.charge_output.first + row.charge_output.count > row.output) {
     faults.push_back(".charge_output are not below .output");
   }
   return faults;
@@ -173,12 +172,15 @@ Word start(Random& random) {
   return random.between(first, 2 * first);
 }
 
-/// Often of units that the state holds: those of the log's newest time, of the window that is
-/// stored.
+/// Often of units that the state holds: those of an entry of the log, of the window that is stored.
 Step aimed(Random& random, Step step, const Subject& subject) {
   const std::vector<Word>& state = subject.state;
   if (state.size() < cell_words || random.one_in(4)) return step;
-  if (step.operation == &sliding_window_refund) step.args[2] = std::min(state[1], word_limit);
+  if (step.operation == &sliding_window_settle) {
+    const auto entry = sliding_window::any_entry(random, state);
+    step.args[2] = entry.number;
+    step.args[3] = entry.time;
+  }
   if (step.operation == &sliding_window_counter_adjust) step.args[4] = state[0];
   if (step.operation == &fixed_window_refund) {
     const Arguments& config = subject.config.args;

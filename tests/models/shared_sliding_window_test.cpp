@@ -101,7 +101,8 @@ class SharedWindowModel final : public Model {
         most_rate_(life.random.between(1, 30)),
         longest_(life.random.one_in(2) ? 80 : life.random.between(10, 100'000)),
         most_cost_(life.random.between(1, std::min(most_rate_, Word{5}))),
-        changes_(!life.patient || life.random.one_in(2)) {
+        changes_(!life.patient || life.random.one_in(2)),
+        charges_(life.random.one_in(2)) {
     std::error_code error;
     REQUIRE_FALSE(clients_[1].try_acquire(key, 1, error).allowed);
     REQUIRE(error == Errc::not_configured);
@@ -142,7 +143,8 @@ class SharedWindowModel final : public Model {
         const Word length = last->time - first->time + 1;
         if (length > longest_) break;
         all = {last->time, std::min(all.decided, last->decided), std::max(all.rate, last->rate)};
-        if (++sum > rewarded_) judge(sum - rewarded_, length, all);
+        sum += last->own;
+        if (sum > rewarded_) judge(sum - rewarded_, length, all);
       }
     }
     if (!life_.patient) return;
@@ -154,10 +156,14 @@ class SharedWindowModel final : public Model {
   }
 
  private:
+  /// Those of one grant.
   struct Permit {
     Word time;
     Word decided;
     Word rate;  // in force then
+    Word number = 0;
+    Word units = 0;
+    Word own = 0;  // without what was charged beyond the rate
   };
 
   /// An interval as short as any that was in force holds the largest rate at most. One as long as a
@@ -198,70 +204,94 @@ class SharedWindowModel final : public Model {
   [[nodiscard]] Word newest() const { return permits_.empty() ? 0 : permits_.back().time; }
   Word draw_cost() { return life_.random.between(1, std::min(limits_.rate().permits, Word{4})); }
 
-  /// Permits that a full log has no room for.
-  [[nodiscard]] bool has_dropped() const { return ring_ > 0 && std::ssize(permits_) > ring_; }
-  /// All that the log holds were granted since the interval became longer, and nothing is reserved:
-  /// what it has dropped has left that interval.
-  [[nodiscard]] bool is_clear_of_dropped() const {
-    return since_longer_ >= ring_ && newest() <= now();
-  }
-  /// A log that grows counts what it has dropped as if it had been full; what came back into it
-  /// counts as long as it may.
-  [[nodiscard]] bool is_exact() const {
-    const bool is_longer = longest() > span_;
-    const bool assumes = grows() && (is_longer || !is_clear_of_dropped());
-    return is_exact_ && !assumes && !(is_longer && has_returned_);
-  }
-  [[nodiscard]] Word needs() {
-    is_exact_ = is_exact();
-    return needed();
-  }
+  /// What the log has written over, since it had left the longest interval.
+  [[nodiscard]] bool has_lost() const { return std::ssize(permits_) > size_; }
+  /// In a longer interval, what the log has lost counts as if the rate had been used up.
+  [[nodiscard]] bool is_exact() const { return is_exact_ && !(longest() > span_ && has_lost()); }
   /// The longest interval that is looked at.
   [[nodiscard]] Word longest() const {
     return std::ranges::max(limits_.at(now()), {}, &Limit::span).span;
   }
-  /// As the store counts them, under `longest()`; to be called with each change of the log.
-  void wrote(Word ring) {
-    if (longest() > span_) since_longer_ = 0;
-    if (ring > ring_ && has_dropped()) has_returned_ = true;
-    span_ = longest();
-    ring_ = std::max(ring_, ring);
-  }
   [[nodiscard]] Word needed() const {
     return std::ranges::max(limits_.at(now()), {}, &Limit::permits).permits;
   }
-  [[nodiscard]] bool grows() const { return needed() > ring_ && has_dropped(); }
-  void add(Word time, Word permits, Word ring) {
-    wrote(ring);
-    since_longer_ += permits;
-    until_ = std::max(until_, time + span_ + SlidingWindowRule::max_ahead);
-    permits_.insert(permits_.end(), static_cast<std::size_t>(permits),
-                    {time, now(), limits_.rate().permits});
+  /// As the store counts them, under `longest()`; to be called with each change of the log.
+  void wrote() {
+    span_ = longest();
+    if (ring_ == 0) ring_ = std::min(SlidingWindowRule::first_entries, needed());
   }
-  /// What had given way to these may come back.
-  Word remove(Word most, std::optional<Word> time = {}) {
-    if (has_dropped() && !is_clear_of_dropped()) is_exact_ = false;
-    if (has_dropped()) has_returned_ = true;
-    Word count = 0;
-    for (; count < most && !permits_.empty() && newest() == time.value_or(newest()); ++count) {
-      permits_.pop_back();
+  void add(Word time, Word units) {
+    wrote();
+    make_room(needed());
+    until_ = std::max(until_, time + span_ + SlidingWindowRule::max_ahead);
+    const Word number = permits_.empty() ? 1 : permits_.back().number + 1;
+    permits_.push_back({time, now(), limits_.rate().permits, number, units, units});
+  }
+  /// A full log doubles while its oldest grant counts.
+  void make_room(Word most) {
+    if (size_ < ring_) {
+      ++size_;
+    } else if (permits_[permits_.size() - static_cast<std::size_t>(size_)].time > now() - span_) {
+      ring_ = ring_ < most && most < 2 * ring_ ? most : 2 * ring_;
+      ++size_;
     }
-    since_longer_ = std::max<Word>(0, since_longer_ - count);
-    return count;
+  }
+  /// The newest grants without units are taken out.
+  void trim() {
+    while (size_ > 0 && permits_.back().units == 0) {
+      permits_.pop_back();
+      --size_;
+    }
+  }
+  static Word take(Permit& permit, Word most) {
+    const Word units = std::min(permit.units, most);
+    permit.units -= units;
+    permit.own = std::min(permit.own, permit.units);
+    return units;
+  }
+  /// The grant, if it is in an interval that is looked at.
+  [[nodiscard]] Permit* permit_of(const Reservation& grant) {
+    const auto found = std::ranges::find_if(permits_, [&](const Permit& permit) {
+      return permit.number == grant.state[1] && permit.time == grant.state[2];
+    });
+    const bool counts = found != permits_.end() && found->time > now() - longest();
+    return counts ? &*found : nullptr;
+  }
+  Word take(const Reservation& grant, Word most) {
+    Permit* const permit = permit_of(grant);
+    if (permit == nullptr) return 0;
+    if (permit != &permits_.back()) life_.saw("given back behind others");
+    const Word units = take(*permit, most);
+    if (units > 0) trim();
+    return units;
+  }
+  /// Of the newest ones.
+  Word reward_of(Word most) {
+    Word units = 0;
+    for (auto permit = permits_.rbegin();
+         permit != permits_.rend() && permit->time > now() - longest(); ++permit) {
+      units += take(*permit, most - units);
+    }
+    if (units > 0) trim();
+    return units;
   }
   /// A minute after its permits have left the longest interval, a log is as good as none.
   void forget() {
     if (ring_ == 0 || now() < std::max(until_, block_)) return;
     life_.begin_history();
-    permits_.clear();
-    ring_ = since_longer_ = span_ = until_ = 0;
-    has_returned_ = false;
+    begin_log();
     is_exact_ = knows_kept_;
     life_.saw("forgotten");
   }
+  void begin_log() {
+    permits_.clear();
+    ring_ = size_ = span_ = until_ = 0;
+  }
 
   [[nodiscard]] Word held(Word after) const {
-    return std::ranges::count_if(permits_, [&](const Permit& one) { return one.time > after; });
+    Word sum = 0;
+    for (const Permit& one : permits_) sum += one.time > after ? one.units : 0;
+    return sum;
   }
   /// The first instant, behind all that was granted, at which each of the limits has room.
   [[nodiscard]] Word fits_under(std::span<const Limit> limits, Word cost) const {
@@ -288,7 +318,7 @@ class SharedWindowModel final : public Model {
     life_.tell("permits", cost);
     if (max_wait > 0) life_.tell("max_wait", max_wait);
     const std::vector<Limit> limits = limits_.at(now());
-    const Word ring = needs();
+    is_exact_ = is_exact();
     const Word by_rate = fits_under({&limits_.rate(), 1}, cost);
     const Word by_limits = fits_under(limits, cost);
     const Word fits = std::max(by_limits, block_);
@@ -299,9 +329,12 @@ class SharedWindowModel final : public Model {
       life_.saw("asked of a log that has grown");
     }
     if (d.allowed && cost > 0) {
-      add(to_word(d.ready_at()), cost, ring);
-      last_ = d;
-      last_charged_ = 0;
+      add(to_word(d.ready_at()), cost);
+      if (is_exact_) REQUIRE(d.state[1] == permits_.back().number);
+      permits_.back().number = d.state[1];
+      REQUIRE(d.state[2] == permits_.back().time);
+      if (grants_.size() == 6) grants_.erase(grants_.begin());
+      grants_.push_back(d);
     }
     if (!is_exact_) return d;
     const bool allowed = fits <= now() + max_wait;
@@ -344,7 +377,9 @@ class SharedWindowModel final : public Model {
   }
 
   void configure(SpentPermits spent) {
-    const Limit next = rates_.empty() || !life_.random.one_in(5) ? draw_rate() : limits_.rate();
+    Limit next = rates_.empty() || !life_.random.one_in(5) ? draw_rate() : limits_.rate();
+    // What was charged beyond a rate is none of what a longer interval assumes.
+    if (charges_ && !rates_.empty()) next.span = std::min(next.span, limits_.rate().span);
     life_.tell("rate", next.permits);
     life_.tell("interval", next.span);
     const bool keeps = spent == SpentPermits::kept;
@@ -395,13 +430,14 @@ class SharedWindowModel final : public Model {
   void begin_anew() {
     if (!life_.random.one_in(3)) return;
     life_.begin_history();
-    permits_.clear();
+    begin_log();
     configure(SpentPermits::forgotten);
-    REQUIRE(client().cancel(key, last_) == 0);
-    REQUIRE(last_.granted == 0);
-    last_ = {};
-    ring_ = block_ = rewarded_ = since_longer_ = span_ = until_ = 0;
-    has_returned_ = false;
+    for (Reservation& grant : grants_) {
+      REQUIRE(client().cancel(key, grant) == 0);
+      REQUIRE(grant.granted == 0);
+    }
+    grants_.clear();
+    block_ = rewarded_ = 0;
     is_exact_ = true;
     REQUIRE(client().peek(key).remaining == limits_.rate().permits);
   }
@@ -411,55 +447,59 @@ class SharedWindowModel final : public Model {
     life_.saw(back > 0 ? "given back" : "nothing given back");
     life_.changed();
   }
-  void cancel() {
+  /// One of the last grants, or none.
+  Reservation* draw_grant() {
     forget();
-    if (last_.granted == 0) return;
-    const bool ahead = last_.ready_at() > life_.now();
-    const Word predicted = remove(last_.granted, to_word(last_.ready_at()));
-    note_back(client().cancel(key, last_), predicted);
+    is_exact_ = is_exact();
+    return grants_.empty() ? nullptr : &grants_[life_.random.below(grants_.size())];
+  }
+  void cancel() {
+    Reservation* const grant = draw_grant();
+    if (grant == nullptr) return;
+    const bool ahead = grant->ready_at() > life_.now();
+    const Word predicted = take(*grant, grant->granted);
+    note_back(client().cancel(key, *grant), predicted);
     if (predicted > 0 && ahead) life_.saw("cancelled ahead");
-    last_ = {};
   }
   void refund() {
-    forget();
-    if (last_.granted == 0) return;
-    const Word amount = life_.random.between(0, last_.granted);
-    const Word predicted = remove(amount, to_word(last_.ready_at()));
-    note_back(client().refund(key, last_, amount), predicted);
+    Reservation* const grant = draw_grant();
+    if (grant == nullptr) return;
+    const Word amount = life_.random.between(0, grant->granted);
+    const Word predicted = take(*grant, amount);
+    note_back(client().refund(key, *grant, amount), predicted);
   }
 
-  /// The last grant turns out to have cost less, or more.
+  /// A grant turns out to have cost less, or more.
   void settle() {
-    forget();
-    if (last_.granted == 0) return;
-    const Word more = life_.random.between(-last_.granted, limits_.rate().permits);
+    Reservation* const grant = draw_grant();
+    if (grant == nullptr) return;
+    const Word more = life_.random.between(-grant->granted, charges_ ? limits_.rate().permits : 0);
     life_.tell("more", more);
-    const Word due = last_.granted + last_charged_ + more;
+    const Word due = grant->granted + grant->settled + more;
     if (more <= 0) {
-      const Word predicted = remove(-more, to_word(last_.ready_at()));
-      const Settlement done = client().settle(key, last_, due);
+      const Word predicted = take(*grant, -more);
+      const Settlement done = client().settle(key, *grant, due);
       REQUIRE(done.charged == 0);
       return note_back(done.given_back, predicted);
     }
-    const Word ring = needs();
-    Word fits = std::max(fits_under(limits_.at(now()), more), block_);
-    if (!is_exact_) fits = now() + client().peek(key, more).retry_after.count();
-    const Settlement done = client().settle(key, last_, due);
-    REQUIRE((done.charged == more && done.given_back == 0));
-    last_charged_ += more;
-    add(fits, more, ring);
-    life_.saw("charged");
+    Permit* const permit = permit_of(*grant);
+    const Settlement done = client().settle(key, *grant, due);
+    REQUIRE(done.given_back == 0);
+    if (is_exact_) REQUIRE(done.charged == (permit == nullptr ? 0 : more));
+    if (permit != nullptr) permit->units += done.charged;
+    life_.saw(done.charged > 0 ? "charged" : "nothing charged");
+    life_.changed();
   }
 
   void block() {
     forget();
     const Word span = life_.random.between(0, longest_);
     life_.tell("span", span);
-    const Word ring = needs();
+    is_exact_ = is_exact();
     const Decision d = client().block(key, Span{span});
     REQUIRE(d.allowed);
     if (span > 0) {
-      if (now() + span > block_) wrote(ring);
+      if (now() + span > block_) wrote();
       block_ = std::max(block_, now() + span);
       REQUIRE(d.remaining == 0);
     }
@@ -471,11 +511,12 @@ class SharedWindowModel final : public Model {
     forget();
     const Word permits = life_.random.between(0, 6);
     life_.tell("permits", permits);
-    rewarded_ += remove(permits);
+    is_exact_ = is_exact();
+    rewarded_ += reward_of(permits);
     const Decision d = client().reward(key, permits);
     REQUIRE(d.allowed);
-    if (is_exact()) REQUIRE(d.remaining == remaining(limits_.at(now())));
-    last_ = {};
+    if (is_exact_) REQUIRE(d.remaining == remaining(limits_.at(now())));
+    grants_.clear();
     life_.changed();
   }
 
@@ -490,18 +531,17 @@ class SharedWindowModel final : public Model {
   Word longest_;
   Word most_cost_;  // of patient callers
   bool changes_;
+  bool charges_;  // beyond the rate; then no interval becomes longer
   Limits limits_;
   std::vector<WindowFrom> rates_;
   std::vector<Permit> permits_;
-  Reservation last_;
-  Word last_charged_ = 0;  // by settling, beyond it
-  Word ring_ = 0;          // permits that the log has room for
-  Word block_ = 0;         // its end
+  std::vector<Reservation> grants_;  // the last ones
+  Word ring_ = 0;                    // grants that the log has room for
+  Word size_ = 0;                    // that it has
+  Word block_ = 0;                   // its end
   Word rewarded_ = 0;
-  Word span_ = 0;              // the longest interval that was looked at, when it last wrote
-  Word since_longer_ = 0;      // permits that were granted since that became longer
-  Word until_ = 0;             // when the log is forgotten
-  bool has_returned_ = false;  // permits that had left a full log, of times that are not known
+  Word span_ = 0;   // the longest interval that was looked at, when it last wrote
+  Word until_ = 0;  // when the log is forgotten
   bool knows_kept_ = true;
   bool is_exact_ = true;
 };
@@ -515,6 +555,6 @@ TEST_CASE("shared sliding windows answer by all permits, and keep the larger rat
       {.outcomes = {"admitted", "reserved", "refused", "refused by the block",
                     "decided by a kept window", "as many windows as are kept",
                     "asked of a log that has grown", "the same again", "given back",
-                    "nothing given back", "cancelled ahead", "charged", "forgotten",
-                    "hint proven"}});
+                    "nothing given back", "given back behind others", "cancelled ahead", "charged",
+                    "nothing charged", "forgotten", "hint proven"}});
 }

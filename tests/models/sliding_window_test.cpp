@@ -1,5 +1,6 @@
-// The model of the sliding windows: the time of every unit, counted anew for every answer, while
-// callers with other limits, in another order, share the log. Threading: single-threaded.
+// The model of the sliding windows: the time and the units of every grant, counted anew for every
+// answer, while callers with other limits, in another order, share the log.
+// Threading: single-threaded.
 #include "sluice/limiters/sliding_window.hpp"
 
 #include <algorithm>
@@ -21,18 +22,27 @@ Word largest(const Windows& windows) {
   return std::ranges::max(windows, {}, &WindowLimit::limit).limit;
 }
 
+/// A grant that counts: at least its own units, if they were not given back.
+struct Entry {
+  Word number;
+  Word time;
+  Word units;
+  Word own;  // without what was charged beyond the limits
+};
+
 /// The definition.
 class Log {
  public:
-  std::vector<Word> units;  // the time of each unit that counts, never decreasing
-  Word block = 0;           // its end
-  bool is_cut = false;      // only what the limiter's log still held is here
-  Word stamp = 0;           // when something was last written: time stands still until then
-  Word until = 0;           // when all units have left all windows; nothing comes back from then
+  std::vector<Entry> entries;  // by time; a number is known again while its entry is here
+  Word block = 0;              // its end
+  Word stamp = 0;              // when something was last written: time stands still until then
+  Word until = 0;  // when all entries have left all windows; nothing comes back from then
 
-  [[nodiscard]] Word newest() const { return units.empty() ? 0 : units.back(); }
+  [[nodiscard]] Word newest() const { return entries.empty() ? 0 : entries.back().time; }
   [[nodiscard]] Word held(Word after) const {
-    return static_cast<Word>(units.end() - std::ranges::upper_bound(units, after));
+    Word sum = 0;
+    for (const Entry& entry : entries) sum += entry.time > after ? entry.units : 0;
+    return sum;
   }
   [[nodiscard]] bool fits(const Windows& windows, Word at, Word cost) const {
     return std::ranges::all_of(windows, [&](const WindowLimit& window) {
@@ -40,13 +50,13 @@ class Log {
     });
   }
   /// The first instant at which the cost fits behind all that is there and the block: room comes
-  /// only as a unit leaves a window.
+  /// only as an entry leaves a window.
   [[nodiscard]] Word grant_of(const Windows& windows, Word now, Word cost, Word end) const {
     const Word from = std::max({now, end, newest()});
     Word best = fits(windows, from, cost) ? from : word_limit;
-    for (const Word unit : units) {
+    for (const Entry& entry : entries) {
       for (const WindowLimit& window : windows) {
-        const Word at = unit + window.span.count();
+        const Word at = entry.time + window.span.count();
         if (at > from && at < best && fits(windows, at, cost)) best = at;
       }
     }
@@ -59,22 +69,81 @@ class Log {
     }
     return all;
   }
-  void add(Word at, Word cost, Word span) {
-    units.insert(units.end(), static_cast<std::size_t>(cost), at);
-    if (cost > 0) until = std::max(until, at + span);
+  /// `at`: when that was decided. Returns its number.
+  Word add(Word at, Word time, Word units, Word own, const Windows& windows) {
+    const Word span = std::ranges::max(windows, {}, &WindowLimit::span).span.count();
+    make_room(at - span, largest(windows));
+    const Word number = entries.empty() ? 1 + lost_ : entries.back().number + 1;
+    entries.push_back({number, time, units, own});
+    until = std::max(until, time + span);
+    return number;
   }
-  /// Of the newest units, up to `most`, and those of `time` only if one is given.
-  Word remove(Word most, std::optional<Word> time = {}) {
-    Word count = 0;
-    for (; count < most && !units.empty() && units.back() == time.value_or(newest()); ++count) {
-      units.pop_back();
+  [[nodiscard]] Entry* find(Word number, Word time) {
+    const auto found = std::ranges::find_if(
+        entries, [&](const Entry& entry) { return entry.number == number && entry.time == time; });
+    return found == entries.end() ? nullptr : &*found;
+  }
+  Word take(Entry& entry, Word most) {
+    const Word units = std::min(entry.units, most);
+    entry.units -= units;
+    entry.own = std::min(entry.own, entry.units);
+    return units;
+  }
+  /// Newest entries without units are in nobody's way.
+  void trim() {
+    while (ring_size_ > 0 && entries.back().units == 0) drop_newest();
+  }
+  /// Of the newest entries later than `edge`.
+  Word reward(Word most, Word edge) {
+    Word taken = 0;
+    for (auto entry = entries.rbegin(); entry != entries.rend() && entry->time > edge; ++entry) {
+      taken += take(*entry, most - taken);
     }
-    return count;
+    if (taken > 0) trim();
+    return taken;
+  }
+  /// Takes out what the log has lost: it matters only if the clock is set back far.
+  void lose() {
+    if (!entries.empty()) lost_ = entries.back().number - ring_size_;
+    entries.erase(entries.begin(), entries.end() - static_cast<std::ptrdiff_t>(size()));
+  }
+  /// Takes out what is later than `now`. Returns its units.
+  Word cut(Word now) {
+    Word units = 0;
+    while (ring_size_ > 0 && newest() > now) {
+      units += entries.back().units;
+      drop_newest();
+    }
+    return units;
   }
   /// Beyond max_ahead the log is given up: what lies ahead counts as of now.
   [[nodiscard]] bool is_given_up(Word now) const {
     return stamp > now + SlidingWindowRule::max_ahead;
   }
+  /// A write of a limiter with these windows, be it of no entry.
+  void open(const Windows& windows) {
+    if (ring_ == 0) ring_ = std::min(SlidingWindowRule::first_entries, largest(windows));
+  }
+
+ private:
+  [[nodiscard]] std::size_t size() const { return static_cast<std::size_t>(ring_size_); }
+  void drop_newest() {
+    entries.pop_back();
+    --ring_size_;
+  }
+  /// A full log doubles while its oldest entry counts, and loses it when it does not.
+  void make_room(Word edge, Word most) {
+    if (ring_size_ < ring_) {
+      ++ring_size_;
+    } else if (entries[entries.size() - size()].time > edge) {
+      ring_ = ring_ < most && most < 2 * ring_ ? most : 2 * ring_;
+      ++ring_size_;
+    }
+  }
+
+  Word ring_ = 0;       // entries that the log has room for
+  Word ring_size_ = 0;  // that it has; all others have left
+  Word lost_ = 0;       // numbers of entries that were lost and taken out here
 };
 
 class SlidingWindowModel final : public Model {
@@ -85,7 +154,6 @@ class SlidingWindowModel final : public Model {
         most_cost_(life.random.one_in(2) ? 1 : life.random.between(1, smallest(all_[0]))) {
     for (const Windows& windows : all_) {
       limiters_.emplace_back(life.store, life.name, windows);
-      smallest_ring_ = std::min(smallest_ring_, largest(windows));
     }
   }
 
@@ -103,7 +171,7 @@ class SlidingWindowModel final : public Model {
              }}};
   }
   Moves moves() const override {
-    const bool far = all_.size() == 1 && !has_returned_ && !life_.random.one_in(3);
+    const bool far = !life_.random.one_in(3);
     const Span most{far ? 2 * SlidingWindowRule::max_ahead : 100};
     return {Span{25}, Span{400}, std::min(most, life_.farthest_back()),
             far ? std::uint64_t{10} : 25};
@@ -114,12 +182,14 @@ class SlidingWindowModel final : public Model {
   }
   Decision ask(Word cost) override { return ask(cost, 0, Spends::yes); }
 
-  /// Of what was not given back again, each window holds what the largest of its limits admits.
+  /// Of what was not given back again, nor charged, each window holds what the largest of its
+  /// limits admits.
   void judge(const History& history) override {
     History kept;
-    for (std::size_t i = judged_from_; i < log_.units.size(); ++i) {
-      const Time at = to_time(log_.units[i]);
-      kept.push_back({.at = at, .cost = 1, .allowed = true, .effective = at});
+    for (const Entry& entry : log_.entries) {
+      const Time at = to_time(entry.time);
+      if (entry.number < judged_from_) continue;
+      kept.push_back({.at = at, .cost = entry.own, .allowed = true, .effective = at});
     }
     for (const WindowLimit& window : all_[0]) {
       Word most = 0;
@@ -178,30 +248,24 @@ class SlidingWindowModel final : public Model {
     return std::ranges::max(windows(), {}, &WindowLimit::span).span.count();
   }
   [[nodiscard]] Word at() const { return std::max(life_.tick(), log_.stamp); }
-  /// Units have left a full log; for what lies ahead of `at` they may count as if they had not.
-  [[nodiscard]] bool has_dropped() const {
-    return log_.is_cut || std::ssize(log_.units) > smallest_ring_;
-  }
-  [[nodiscard]] bool is_assumed() const { return lies_ahead() && has_dropped() && all_.size() > 1; }
   [[nodiscard]] bool lies_ahead() const { return log_.newest() > at(); }
-  /// What had given way would come back into a log that is given up.
-  [[nodiscard]] bool is_unknown() const { return has_dropped() && log_.is_given_up(life_.tick()); }
-  /// Units that had left come back with a cancelled reservation, until its time.
-  [[nodiscard]] bool is_inexact() const { return at() < inexact_until_; }
 
   /// An answer, with what remains of each window.
   struct Told : Decision {
-    Word first;  // output word
+    std::vector<Word> words;  // before those of the windows
     std::vector<Word> left;
   };
   Told decided(const Step& step) {
-    std::array<Word, 1 + SlidingWindowRule::max_windows> output{};
-    const auto words = std::span(output).first(1 + windows().size());
+    std::array<Word, 3 + SlidingWindowRule::max_windows> output{};
+    const std::size_t first = step.operation->output;
+    const auto words = std::span(output).first(first + windows().size());
     std::error_code error;
     const Decision decision = decide(life_.store, step, error, {}, words);
     REQUIRE_FALSE(error);
-    const auto left = SlidingWindow::remaining_of(words);
-    return {decision, output[0], {left.begin(), left.end()}};
+    const auto left = words.subspan(first);
+    return {decision,
+            {words.begin(), words.begin() + static_cast<std::ptrdiff_t>(first)},
+            {left.begin(), left.end()}};
   }
 
   Decision ask(Word cost, Word max_wait, Spends spends) {
@@ -210,6 +274,7 @@ class SlidingWindowModel final : public Model {
     if (max_wait > 0) life_.tell("max_wait", max_wait);
     const Word now = life_.tick();
     const bool given_up = log_.is_given_up(now);
+    if (given_up) log_.lose();
     const Word key_time = given_up ? now : at();
     const Word grant = given_up ? now : log_.grant_of(windows(), key_time, cost, log_.block);
     const Told d =
@@ -217,25 +282,15 @@ class SlidingWindowModel final : public Model {
                                      : limiter().reserve_step("k", cost, Span{max_wait}));
     if (spends == Spends::yes) life_.note(d, cost);
     const Word wait = grant <= key_time ? 0 : grant - now;
-    const bool inexact = !given_up && is_inexact();
-    if (inexact) {
-      REQUIRE(d.retry_after.count() + (d.allowed ? 0 : max_wait) >= wait);
-      life_.saw("beside a cancelled one");
-    }
-    const Word granted = d.retry_after > Span{0} ? to_word(d.at + d.retry_after) : key_time;
     if (d.allowed && spends == Spends::yes && cost > 0) {
-      if (given_up) {
-        restart(now, cost);
-      } else {
-        forget();
-        log_.add(granted, cost, longest());
-        log_.stamp = key_time;
-        life_.wrote();
-      }
-      if (grants_.size() == 4) grants_.erase(grants_.begin());
-      grants_.push_back(SlidingWindow::reservation(d, {}, cost));
+      const Word number = given_up ? restart(now, cost) : log(key_time, grant, cost);
+      REQUIRE(d.words[1] == number);
+      REQUIRE(d.words[2] == grant);
+      if (grants_.size() == 8) grants_.erase(grants_.begin());
+      grants_.push_back(SlidingWindow::reservation(d, d.words, cost));
+    } else {
+      REQUIRE(d.words[1] + d.words[2] == 0);
     }
-    if (inexact) return d;
     std::vector<Word> left = log_.left(windows(), key_time);
     if (given_up && spends == Spends::no) {
       for (Word& one : left) one = std::max(one, cost);
@@ -248,23 +303,30 @@ class SlidingWindowModel final : public Model {
       return d;
     }
     const Word latest = latest_room(key_time, cost);
-    if (is_assumed()) return d;
     if (log_.block > std::max(latest, key_time)) {
       REQUIRE(d.part == windows().size());
       life_.saw("refused by the block");
-    } else if (latest > 0 && !(lies_ahead() && has_dropped())) {
+    } else if (latest > 0) {
       REQUIRE(room_of(windows()[d.part], key_time, cost) == latest);
       life_.saw("refused by a window");
     }
     return d;
+  }
+  Word log(Word key_time, Word grant, Word cost) {
+    forget();
+    log_.open(windows());
+    const Word number = log_.add(key_time, grant, cost, cost, windows());
+    log_.stamp = key_time;
+    life_.wrote();
+    return number;
   }
 
   /// When the cost fits into a window alone; 0: now.
   [[nodiscard]] Word room_of(const WindowLimit& window, Word now, Word cost) const {
     if (log_.fits({window}, now, cost)) return 0;
     Word best = word_limit;
-    for (const Word unit : log_.units) {
-      const Word at = unit + window.span.count();
+    for (const Entry& entry : log_.entries) {
+      const Word at = entry.time + window.span.count();
       if (at > now && at < best && log_.fits({window}, at, cost)) best = at;
     }
     return best;
@@ -285,38 +347,39 @@ class SlidingWindowModel final : public Model {
     const bool ahead = !given_up && lies_ahead();
     predicted.remaining = ahead || blocked ? 0 : std::ranges::min(left);
     Word clear = blocked ? log_.block : 0;
-    if (!log_.units.empty()) {
+    if (!log_.entries.empty()) {
       const Word newest = given_up ? std::min(log_.newest(), now) : log_.newest();
       clear = std::max(clear, newest + longest());
     }
-    // How long ago units that had given way had left is not known any more.
-    if (!has_returned_ || now == at()) predicted.reset_after = std::max<Word>(0, clear - now);
+    // A log that has taken out entries may have lost those before.
+    if (!has_taken_out_ || now == at()) predicted.reset_after = std::max<Word>(0, clear - now);
     life_.require(d, predicted);
-    if (is_assumed()) {
-      REQUIRE(std::ranges::equal(d.left, left, std::less_equal<>()));
-    } else {
-      REQUIRE(std::ranges::equal(d.left, left));
-    }
+    REQUIRE(std::ranges::equal(d.left, left));
   }
   /// What is allowed names a window with the least.
   static void require_part(const Told& d) { REQUIRE(d.left[d.part] == std::ranges::min(d.left)); }
   void require(const Told& d) { require(d, {}, log_.left(windows(), at())); }
 
-  /// What had given way to newer units comes back with them, of a time that is not known.
-  Word remove(Word most, std::optional<Word> time = {}) {
+  /// The entry of a grant, if it still counts.
+  [[nodiscard]] Entry* entry_of(const Reservation& grant) {
     if (is_forgotten()) {
       life_.saw("given back too late");
-      return 0;
+      return nullptr;
     }
-    const Word newest = log_.newest();
-    const bool has = has_dropped();
-    const Word count = log_.remove(most, time);
-    if (has && count > 0) {
-      has_returned_ = true;
-      grants_.clear();
-      inexact_until_ = std::max(inexact_until_, newest);
-    }
-    return count;
+    Entry* const entry = log_.find(grant.state[0], grant.state[1]);
+    return entry != nullptr && entry->time > at() - longest() ? entry : nullptr;
+  }
+  Word take(const Reservation& grant, Word most) {
+    Entry* const entry = entry_of(grant);
+    if (entry == nullptr) return 0;
+    if (entry != &log_.entries.back()) life_.saw("given back behind others");
+    const Word taken = log_.take(*entry, most);
+    if (entry == &log_.entries.back() && taken > 0) trim();
+    return taken;
+  }
+  void trim() {
+    log_.trim();
+    has_taken_out_ = true;
   }
 
   [[nodiscard]] bool is_forgotten() const {
@@ -324,22 +387,22 @@ class SlidingWindowModel final : public Model {
   }
   /// What is written then is the first of a new log.
   void forget() {
-    if (life_.patient || log_.until == 0 || !is_forgotten()) return;
-    life_.begin_history();
+    if (log_.stamp == 0 || !is_forgotten()) return;
+    if (!life_.patient) life_.begin_history();
     log_ = {};
     judged_from_ = 0;
-    has_returned_ = false;
-    inexact_until_ = 0;
+    has_taken_out_ = false;
   }
 
-  /// One of the last grants, once; none, or one that charged nothing, if there is none to give
-  /// back.
+  /// One of the last grants, or a copy that was changed before; none if there is none.
   Reservation draw_grant() {
-    if (grants_.empty() || is_unknown()) return {};
+    if (grants_.empty()) return {};
     const std::size_t which = life_.random.below(grants_.size());
     const Reservation grant = grants_[which];
-    grants_.erase(grants_.begin() + static_cast<std::ptrdiff_t>(which));
-    life_.tell("of", grant.granted);
+    if (!life_.random.one_in(3)) {
+      grants_.erase(grants_.begin() + static_cast<std::ptrdiff_t>(which));
+    }
+    life_.tell("of", grant.state[0]);
     return grant;
   }
   void note_back(Word back, const Reservation& grant) {
@@ -352,7 +415,7 @@ class SlidingWindowModel final : public Model {
   void cancel() {
     Reservation grant = draw_grant();
     if (!grant) return;
-    const Word back = remove(grant.granted, to_word(grant.ready_at()));
+    const Word back = take(grant, grant.granted);
     REQUIRE(limiter().cancel("k", grant) == back);
     note_back(back, grant);
   }
@@ -362,71 +425,58 @@ class SlidingWindowModel final : public Model {
     if (!grant) return;
     const Word units = life_.random.between(0, grant.granted);
     life_.tell("units", units);
-    const Word back = remove(units, to_word(grant.ready_at()));
+    const Word back = take(grant, units);
     REQUIRE(limiter().refund("k", grant, units) == back);
     note_back(back, grant);
   }
 
   /// A grant turns out to have cost less, or more.
   void settle() {
-    if (is_inexact()) return;
     Reservation grant = draw_grant();
     if (!grant) return;
     const Word actual = life_.random.between(0, 2 * smallest(windows()) + 1);
     const Word more = actual - grant.granted;
     life_.tell("more", more);
     if (more <= 0) {
-      const Word back = remove(-more, to_word(grant.ready_at()));
+      const Word back = take(grant, -more);
       const Settlement done = limiter().settle("k", grant, actual);
       REQUIRE((done.given_back == back && done.charged == 0));
       return note_back(back, grant);
     }
-    std::error_code error;
-    const Settlement done = limiter().settle("k", grant, actual, error);
+    Entry* const entry = entry_of(grant);
+    const Settlement done = limiter().settle("k", grant, actual);
     REQUIRE(done.given_back == 0);
-    if (more > smallest(windows())) {
-      REQUIRE(error == Errc::cost_exceeds_capacity);
-      REQUIRE(done.charged == 0);
-      return life_.saw("too much to charge");
-    }
-    REQUIRE_FALSE(error);
-    REQUIRE(done.charged == more);
-    const Word now = life_.tick();
+    REQUIRE(done.charged == (entry == nullptr ? 0 : more));
+    REQUIRE(grant.settled == done.charged);
+    if (entry == nullptr) return life_.saw("nothing charged");
+    entry->units += more;
     life_.saw("charged");
-    if (log_.is_given_up(now)) return restart(now, more);
-    forget();
-    log_.add(log_.grant_of(windows(), at(), more, log_.block), more, longest());
-    log_.stamp = at();
-    life_.wrote();
+    life_.changed();
   }
 
   void reward() {
-    if (is_inexact() || (has_dropped() && lies_ahead()) || is_unknown()) return;
     const Word amount = life_.random.between(0, life_.random.one_in(4) ? 100 : 6);
     life_.tell("amount", amount);
-    Word held = 0;  // by some window
-    for (const WindowLimit& window : windows()) {
-      held = std::max(held, log_.held(at() - window.span.count()));
-    }
-    const Word back = remove(amount);
+    const Word back = is_forgotten() ? 0 : log_.reward(amount, at() - longest());
+    if (back > 0) has_taken_out_ = true;
     const Told d = decided(limiter().reward_step("k", amount));
     require(d);
-    REQUIRE(d.first == std::min(back, held));
-    grants_.clear();
+    REQUIRE(d.words[0] == back);
     life_.changed();
   }
 
   void block() {
     const Word span = life_.random.between(0, 100);
     life_.tell("span", span);
-    if (is_inexact()) return;
     const Word now = life_.tick();
     const bool given_up = log_.is_given_up(now);
+    if (given_up) log_.lose();
     const Word at = given_up ? now : this->at();
     const Told d = decided(limiter().block_step("k", Span{span}));
-    if (given_up && span > 0) restart(now, 0);
-    if (span > 0) forget();
+    if (given_up && span > 0) (void)restart(now, 0);
+    if (span > 0 && !given_up) forget();
     if (span > 0 && at + span > log_.block) {
+      log_.open(windows());
       log_.block = at + span;
       log_.stamp = at;
       life_.wrote();
@@ -441,24 +491,20 @@ class SlidingWindowModel final : public Model {
     log_ = {};
     grants_.clear();
     judged_from_ = 0;
-    has_returned_ = false;
-    inexact_until_ = 0;
+    has_taken_out_ = false;
   }
 
-  /// Beyond max_ahead: what lies ahead counts as of now, as much as the log holds, with what was
-  /// let in; no interval of it is judged.
-  void restart(Word now, Word cost) {
-    for (Word& unit : log_.units) unit = std::min(unit, now);
-    log_.add(now, cost, longest());
-    const auto over = std::max<std::ptrdiff_t>(0, std::ssize(log_.units) - largest(windows()));
-    log_.units.erase(log_.units.begin(), log_.units.begin() + over);
-    log_.is_cut = true;
+  /// Beyond max_ahead: what lies ahead becomes one entry of now, with what was let in; no interval
+  /// of it is judged. Returns its number.
+  Word restart(Word now, Word cost) {
+    const Word units = log_.cut(now) + cost;
+    const Word number = units > 0 ? log_.add(now, now, units, units, windows()) : 0;
     log_.block = 0;
     log_.stamp = now;
-    judged_from_ = log_.units.size();
-    inexact_until_ = 0;
+    judged_from_ = log_.entries.empty() ? 0 : log_.entries.back().number + 1;
     life_.wrote();
     life_.saw("log given up");
+    return number;
   }
 
   Life& life_;
@@ -466,23 +512,21 @@ class SlidingWindowModel final : public Model {
   std::vector<SlidingWindow> limiters_;
   Word most_cost_;           // of patient callers
   std::size_t present_ = 0;  // who asks
-  Word smallest_ring_ = word_limit;
   Log log_;
-  std::size_t judged_from_ = 0;      // units before it are not in any interval that is judged
-  std::vector<Reservation> grants_;  // the last ones
-  bool has_returned_ = false;        // units that had given way to newer ones
-  Word inexact_until_ = 0;
+  Word judged_from_ = 0;             // entries before it are not in any interval that is judged
+  std::vector<Reservation> grants_;  // the last ones, and copies
+  bool has_taken_out_ = false;       // newest entries
 };
 
 }  // namespace
 
-TEST_CASE("sliding windows answer what counting all units gives, and no window holds too much",
+TEST_CASE("sliding windows answer what counting all grants gives, and no window holds too much",
           "[model][sliding_window][S2][S5][L1][L2][C-001][C-002][C-003][C-004][C-005]") {
   live<SlidingWindowModel>(
-      "sliding windows answer what counting all units gives, and no window holds too much",
+      "sliding windows answer what counting all grants gives, and no window holds too much",
       {.outcomes = {"admitted", "reserved", "refused", "refused by a window",
-                    "refused by the block", "given back ahead", "beside a cancelled one",
+                    "refused by the block", "given back ahead", "given back behind others",
                     "given back", "nothing given back", "given back too late", "charged",
-                    "too much to charge", "set back", "log given up", "hint proven"},
+                    "nothing charged", "set back", "log given up", "hint proven"},
        .lives = 300});
 }

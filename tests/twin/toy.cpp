@@ -92,7 +92,8 @@ constinit const Operation queue_take{
     .check = check_queue,
     .ttl = keep_long,
     .decide = acquire,
-    .output = Operation::output_per_window,
+    .output = 1,
+    .tells_windows = true,
 };
 constinit const Operation queue_look{
     .name = "toy_queue.peek",
@@ -103,7 +104,8 @@ constinit const Operation queue_look{
     .check = check_queue,
     .ttl = keep_long,
     .decide = peek,
-    .output = Operation::output_per_window,
+    .output = 1,
+    .tells_windows = true,
 };
 constinit const Operation tally_add{
     .name = "toy_tally.add",

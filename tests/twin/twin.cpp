@@ -8,6 +8,7 @@
 
 #include "sluice/plan.hpp"
 #include "sluice/rules/shared_token_bucket_reserve.hpp"
+#include "sluice/rules/sliding_window.hpp"
 #include "sluice/rules/sliding_window_counter.hpp"
 #include "sluice/rules/token_bucket.hpp"
 #include "tests/twin/reply.hpp"
@@ -158,6 +159,13 @@ void Twin::echo(Request& request) {
       request.args = {0, record[0], args[2], amount, record[1], record[2], record[3], record[4]};
       return;
     }
+  }
+  if (request.row->id == sliding_window_settle.id) {
+    const auto loaded = load(raw, false, request.row->kind, 0);
+    const auto entry = testing::detail::sliding_window::any_entry(random_, loaded.words);
+    request.args[2] = entry.number;
+    request.args[3] = entry.time;
+    return;
   }
   if (request.row->id == sliding_window_counter_adjust.id && random_.one_in(2)) {
     const Word told = read_le64(raw, 1);  // the start of the window

@@ -88,7 +88,7 @@ std::string after(const std::string& raw, StateKind kind, const Effects& effects
   const auto reach = [&](std::size_t word) {
     if (next.size() < at(word)) next.resize(at(word), '\0');
   };
-  if (const auto& r = effects.rotation(); r.last != 0) {
+  for (const Effects::Rotation& r : effects.rotations()) {
     reach(r.last);
     const auto place = [&](std::size_t word) { return next.begin() + std::ptrdiff_t(at(word)); };
     std::rotate(place(r.first), place(r.middle), place(r.last));

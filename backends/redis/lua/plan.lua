@@ -99,7 +99,7 @@ for i = 1, steps do
     outputs = outputs .. output
   elseif output_count ~= 0 then
     local count = output_count
-    if count == 255 then count = 1 + (#message - 7 - position - 8 * argument_count) / 16 end -- one per window
+    if count > 255 then count = count - 256 + (#message - 7 - position - 8 * argument_count) / 16 end -- one per window
     outputs = outputs .. string.rep('\0', 8 * count)
   end
 end

@@ -83,7 +83,7 @@ end
 if not output then
   local count = Operation.output
   --@ if table
-  count = 1 + (#message - 7 - position - 8 * Operation.argument_count) / 16
+  count = count + (#message - 7 - position - 8 * Operation.argument_count) / 16
   --@ end
   output = string.rep('\0', 8 * count)
 end

@@ -206,7 +206,7 @@ ScriptJoiner::Scope ScriptJoiner::scope_of(const Operation& operation, bool is_s
   scope.flags.insert(is_cell(operation.kind) ? "fixed" : "variable");
   if (is_script) scope.flags.insert("script");
   if (operation.output != 0) scope.flags.insert("output");
-  if (operation.output == Operation::output_per_window) scope.flags.insert("table");
+  if (operation.tells_windows) scope.flags.insert("table");
   if (fasts_.contains(stem_of(operation))) scope.flags.insert("fast");
   return scope;
 }
@@ -426,11 +426,12 @@ void ScriptJoiner::join_functions(const Operation& operation, Scope& scope,
 }
 
 /// The table entries of an operation for plans: kind, argument_count, output_count, head_words,
-/// decide, fast.
+/// decide, fast. An output_count above 255 is one word more for each window.
 std::string ScriptJoiner::description_of(const Operation& operation) const {
   const int head = decides_.find(stem_of(operation))->second.head;
+  const int output = operation.output + (operation.tells_windows ? 256 : 0);
   return std::to_string(static_cast<int>(operation.kind)) + ", " +
-         std::to_string(operation.argument_count) + ", " + std::to_string(operation.output) + ", " +
+         std::to_string(operation.argument_count) + ", " + std::to_string(output) + ", " +
          (head == 0 ? "nil" : std::to_string(head)) + ", decide" +
          (fasts_.contains(stem_of(operation)) ? ", fast" : "");
 }

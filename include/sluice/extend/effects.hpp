@@ -45,11 +45,11 @@ class Effects {
     std::uint32_t count;
     Word value;
   };
-  /// As std::rotate; applied before the fills.
+  /// As std::rotate; applied before the fills, in their order.
   struct Rotation {
-    std::size_t first = 0;
-    std::size_t middle = 0;
-    std::size_t last = 0;
+    std::size_t first;
+    std::size_t middle;
+    std::size_t last;
   };
 
   void put(std::size_t index, Word value) noexcept { fill(index, 1, value); }
@@ -60,7 +60,7 @@ class Effects {
                              value};
   }
   void rotate(std::size_t first, std::size_t middle, std::size_t last) noexcept {
-    rotation_ = {first, middle, last};
+    rotations_[rotation_count_++] = {first, middle, last};
     end_ = std::max(end_, last);
   }
   /// Appends an output word. An operation always has the same number of them.
@@ -68,7 +68,9 @@ class Effects {
 
   [[nodiscard]] bool changes() const noexcept { return fill_count_ != 0; }
   [[nodiscard]] std::span<const Fill> fills() const noexcept;
-  [[nodiscard]] const Rotation& rotation() const noexcept { return rotation_; }
+  [[nodiscard]] std::span<const Rotation> rotations() const noexcept {
+    return {rotations_.data(), rotation_count_};
+  }
   [[nodiscard]] std::span<const Word> output() const noexcept {
     return {output_.data(), output_count_};
   }
@@ -78,18 +80,20 @@ class Effects {
   void make(std::span<Word> words) const noexcept;
 
   void clear() noexcept {
-    rotation_ = {};
+    rotation_count_ = 0;
     end_ = 0;
     fill_count_ = 0;
     output_count_ = 0;
   }
 
-  static constexpr std::size_t max_fills = 80;
+  static constexpr std::size_t max_fills = 112;
+  static constexpr std::size_t max_rotations = 2;
 
  private:
   std::array<Fill, max_fills> fills_;
   std::array<Word, max_output> output_;
-  Rotation rotation_;
+  std::array<Rotation, max_rotations> rotations_;
+  std::size_t rotation_count_ = 0;
   std::size_t end_ = 0;
   std::size_t fill_count_ = 0;
   std::size_t output_count_ = 0;

@@ -29,12 +29,12 @@ enum class StateKind : std::uint8_t {
   slot_lock = 8,
   utilization = 9,
   gate = 10,
-  idempotency_record = 12,  // 1 to 4, 11, 14 to 17, 19 and 21 had other layouts
+  idempotency_record = 12,  // 1 to 4, 11, 14 to 17, 19, 21 and 25 had other layouts
   wait_line = 13,
   token_bucket = 18,
   fixed_window = 22,
   sliding_window_counter = 23,
-  sliding_window = 25,
+  sliding_window = 26,
 };
 
 /// The properties of all states of one kind.
@@ -190,9 +190,10 @@ struct Operation {
   /// changes only when it allows. The changes include word 0.
   Verdict (*decide)(const StateView& state, const RuleRequest& request, Word now,
                     Effects& effects) noexcept = nullptr;
-  /// The number of output words; output_per_window: one, and one for each pair of words in the
-  /// table.
+  /// The number of output words, before those of the windows.
   std::uint8_t output = 0;
+  /// An output word follows for each pair of words in the table.
+  bool tells_windows = false;
   /// The first output word is Decision::part.
   bool names_part = false;
 
@@ -204,7 +205,6 @@ struct Operation {
   OutputRange charge_output{0, 0};
   ArgumentList arguments{};
 
-  static constexpr std::uint8_t output_per_window = 255;
   /// The corrections of a clock up to which rules keep their state, in microseconds: a minute.
   static constexpr Word clock_slack = 60'000'000;
 };
@@ -212,7 +212,7 @@ struct Operation {
 /// The number of output words of this operation with a table of `table_words` words.
 [[nodiscard]] constexpr std::size_t output_count(const Operation& row,
                                                  std::size_t table_words) noexcept {
-  return row.output == Operation::output_per_window ? 1 + table_words / 2 : row.output;
+  return row.output + (row.tells_windows ? table_words / 2 : 0);
 }
 
 /// Runs the kernel of either form on a copy of the state, for stores without a faster way.

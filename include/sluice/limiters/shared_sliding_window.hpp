@@ -55,10 +55,13 @@ class SharedSlidingWindowSteps {
   [[nodiscard]] const Step* end() const noexcept { return data() + size(); }
   [[nodiscard]] std::size_t size() const noexcept { return steps_ ? steps_->size() : 0; }
 
-  /// What acquire_steps() have granted: of the decision on the second one. REQUIRES: there are
-  /// steps.
-  [[nodiscard]] Reservation reservation(const Decision& decision) const noexcept {
-    return {decision, (*steps_)[1].args[1], {&generation_, 1}};
+  /// What acquire_steps() have granted: of the decision on the second one and its output words.
+  /// REQUIRES: there are steps.
+  [[nodiscard]] Reservation reservation(const Decision& decision,
+                                        std::span<const Word> output) const noexcept {
+    const bool is_told = output.size() >= 3;
+    const std::array words{generation_, is_told ? output[1] : 0, is_told ? output[2] : 0};
+    return {decision, (*steps_)[1].args[1], words};
   }
 
  private:
@@ -85,8 +88,7 @@ class SharedSlidingWindowSteps {
 ///
 /// Grants are refunded and settled as those of a SlidingWindow, by the rate that is then in force.
 /// Of a grant that the log no longer counts, because spent units were forgotten or the type has
-/// changed, nothing is refunded. Refund each unit once: units of several clients at the same
-/// microsecond cannot be distinguished.
+/// changed, nothing is refunded or charged.
 class SharedSlidingWindow : public KeyedLimiter<SharedSlidingWindow> {
  public:
   static constexpr const char* type_name = "SharedSlidingWindow";  ///< in messages of exceptions
@@ -161,8 +163,8 @@ class SharedSlidingWindow : public KeyedLimiter<SharedSlidingWindow> {
   /// `span`: 0, which changes nothing, to max_block; otherwise Errc::invalid_argument.
   Decision block(const KeyArg& key, SpanArg span) const;
   Decision block(const KeyArg& key, SpanArg span, std::error_code& error) const noexcept;
-  /// Refunds the newest `amount` units of the log, whichever client spent them, reservations first;
-  /// all, if there are fewer. Errc::invalid_cost if `amount` is negative or above 2^52.
+  /// Takes the newest `amount` units out of the log, whichever client spent them, reservations
+  /// first; all, if there are fewer. Errc::invalid_cost if `amount` is negative or above 2^52.
   Decision reward(const KeyArg& key, Cost amount) const;
   Decision reward(const KeyArg& key, Cost amount, std::error_code& error) const noexcept;
 

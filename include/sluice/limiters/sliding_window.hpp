@@ -23,14 +23,12 @@ namespace sluice {
 /// Decision::part is the window with the longest wait if the request is refused, or with the least
 /// remaining if it is admitted; `windows().size()` if a block makes it wait longest.
 ///
-/// A refund gives back units that are still the newest of the key's log. Where later ones were
-/// scheduled behind them that is 0, because only the end of a log can be removed without moving the
-/// rest. From the reservation's time on, the log is as if they had never been requested. Until then
-/// nothing more is admitted than without them; units that a full log had dropped for them may count
-/// for longer, up to that time. settle() charges at the first instant at which all windows admit
-/// it, as reserve() does: no window exceeds its limit, and later requests wait behind it;
-/// Errc::cost_exceeds_capacity, and nothing is charged, if the difference exceeds the smallest
-/// limit.
+/// A refund gives back units of its own grant, however many came behind it, until it has left all
+/// windows. settle() adds what was used beyond the estimate to the grant, beyond the limits if need
+/// be, so that later requests wait for it.
+///
+/// A key has at most SlidingWindowRule::max_entries grants in its longest window: if there are as
+/// many, a request waits until the oldest leaves it.
 ///
 /// Borrows or owns its store: see StoreHandle. REQUIRES: the limiter outlives every step that it
 /// has made.
@@ -63,7 +61,7 @@ class SlidingWindow : public KeyedLimiter<SlidingWindow> {
   [[nodiscard]] std::vector<Word> remaining(const KeyArg& key, std::error_code& error) const;
   /// The same after a plan's acquire_step() or peek_step(), of the output words of that step.
   [[nodiscard]] static std::span<const Word> remaining_of(std::span<const Word> output) noexcept {
-    return output.empty() ? output : output.subspan(1);
+    return output.empty() ? output : output.subspan(3);
   }
 
   /// Schedules no new grant before `span` from now, whatever the windows; existing reservations
@@ -75,9 +73,9 @@ class SlidingWindow : public KeyedLimiter<SlidingWindow> {
   Decision block(const KeyArg& key, SpanArg span) const;
   Decision block(const KeyArg& key, SpanArg span, std::error_code& error) const noexcept;
   static constexpr Span max_block{SlidingWindowRule::max_block};  ///< 366 days
-  /// Removes the newest `amount` units from the log of the key, whoever spent them, reservations
-  /// first; all, if there are fewer. REQUIRES: their grants are not refunded afterwards.
-  /// Errc::invalid_cost if `amount` is negative or above 2^52.
+  /// Takes the newest `amount` units that some window holds out of the log of the key, whoever
+  /// spent them, reservations first; all, if there are fewer. REQUIRES: their grants are not
+  /// refunded afterwards. Errc::invalid_cost if `amount` is negative or above 2^52.
   Decision reward(const KeyArg& key, Cost amount) const;
   Decision reward(const KeyArg& key, Cost amount, std::error_code& error) const noexcept;
 
@@ -95,16 +93,19 @@ class SlidingWindow : public KeyedLimiter<SlidingWindow> {
   [[nodiscard]] Step peek_step(const Key& key, Cost cost = 1) const noexcept;
   /// The step of refund(). Its first output word is the number of units refunded.
   [[nodiscard]] Step refund_step(const Key& key, const Reservation& grant,
-                                 Cost amount) const noexcept;
-  /// The step of settle() if it charges `units` more.
+                                 Cost amount) const noexcept {
+    return settle_step(key, grant, amount, SlidingWindowRule::Change::refund);
+  }
+  /// The step of settle() if it charges `units` more. Its first output word is how many of them.
   [[nodiscard]] Step charge_step(const Key& key, const Reservation& grant,
-                                 Cost units) const noexcept;
+                                 Cost units) const noexcept {
+    return settle_step(key, grant, units, SlidingWindowRule::Change::charge);
+  }
   /// The step of block().
   [[nodiscard]] Step block_step(const Key& key, SpanArg span) const noexcept {
     return step(sliding_window_block, key, {least_, span.count(), longest_});
   }
-  /// The step of reward(). Its first output word is the number of removed units that some window
-  /// still held.
+  /// The step of reward(). Its first output word is the number of units taken out.
   [[nodiscard]] Step reward_step(const Key& key, Cost amount) const noexcept {
     return step(sliding_window_reward, key, {least_, amount.value(), longest_});
   }
@@ -113,9 +114,8 @@ class SlidingWindow : public KeyedLimiter<SlidingWindow> {
 
   /// What a plan's acquire_step() or reserve_step() for `cost` has granted: of the decision on it.
   [[nodiscard]] static Reservation reservation(const Decision& decision,
-                                               std::span<const Word> /*output*/,
-                                               Cost cost) noexcept {
-    return {decision, cost.value()};
+                                               std::span<const Word> output, Cost cost) noexcept {
+    return {decision, cost.value(), output.size() < 3 ? output : output.subspan(1, 2)};
   }
 
   [[nodiscard]] std::span<const WindowLimit> windows() const noexcept { return windows_; }
@@ -137,6 +137,8 @@ class SlidingWindow : public KeyedLimiter<SlidingWindow> {
   struct Verbs;
 
  private:
+  [[nodiscard]] Step settle_step(const Key& key, const Reservation& grant, Cost units,
+                                 SlidingWindowRule::Change change) const noexcept;
   [[nodiscard]] Step step(const Operation& operation, const Key& key,
                           const Arguments& args) const noexcept {
     return {&operation, named(key), args, nullptr, table_};

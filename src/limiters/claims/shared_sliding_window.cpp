@@ -45,7 +45,8 @@ struct SharedSlidingWindow::Verbs::Claimed final : detail::ClaimOf<SharedSliding
   }
 
   Reservation grant_of(const Outcome& own, Time /*asked*/) const noexcept {
-    const std::array words{rate_ ? rate_->generation : 0};
+    const std::array words{rate_ ? rate_->generation : 0, detail::word_of(own, 1),
+                           detail::word_of(own, 2)};
     return {own.decision, cost().value(), words};
   }
   // Later ones of the grant, by its rate. Of a log that nobody asks any more they concern nobody.

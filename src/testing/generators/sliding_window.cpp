@@ -15,6 +15,22 @@ void add(Configuration& config, Word limit, Word span) {
   config.table.push_back(span);
 }
 
+LogEntry any_entry(Rng& rng, std::span<const Word> state) {
+  constexpr std::size_t head_words = 13;
+  const auto is_sound = [](Word word) { return word >= 0 && word <= word_limit; };
+  if (state.size() < head_words ||
+      !std::all_of(state.begin(), state.begin() + head_words, is_sound) || state[4] < 1 ||
+      state[4] > state[2]) {
+    return {0, 0};
+  }
+  const Word age = uniform(rng, 1, state[4]);
+  const Word slot = state[3] >= age ? state[3] - age : state[3] - age + state[2];
+  const Word at = static_cast<Word>(head_words) + 5 * state[8] + 2 * slot;
+  const bool is_there = at >= 0 && at < static_cast<Word>(state.size());
+  const Word time = is_there ? state[static_cast<std::size_t>(at)] : 0;
+  return {std::clamp<Word>(state[5] - age, 0, word_limit), std::clamp<Word>(time, 0, word_limit)};
+}
+
 namespace {
 
 using Rule = SlidingWindowRule;
@@ -26,7 +42,7 @@ Configuration any(Rng& rng) {
   const auto sort = rng.below(8);
   for (Word k = 0; k < windows; ++k) {
     if (sort == 0) {
-      add(config, std::min(Rule::max_limit, log_uniform(rng, 17)),
+      add(config, std::min(Rule::max_limit, log_uniform(rng, rng.below(2) == 0 ? 17 : 41)),
           std::min(Rule::max_span, log_uniform(rng, 45)));
     } else if (sort < 4) {
       add(config, uniform(rng, 1, 12), uniform(rng, 1, 30));
@@ -56,10 +72,13 @@ void draw(Rng& rng, const Operation& row, Arguments& args) {
   const Word units =
       rng.below(4) == 0 ? uniform(rng, 0, limit) : uniform(rng, 0, std::min<Word>(limit, 3));
   if (row.id == sliding_window_reset.id) return;
-  if (row.id == sliding_window_refund.id) {
-    args[1] = rng.below(8) == 0 ? log_uniform(rng, 52) : units;
-    args[2] = log_uniform(rng, 50);
-    args[3] = Rule::max_span;
+  if (row.id == sliding_window_settle.id) {
+    args = {limit,
+            rng.below(8) == 0 ? log_uniform(rng, 52) : units,
+            uniform(rng, 0, 20),
+            log_uniform(rng, 50),
+            uniform(rng, 0, 1),
+            Rule::max_span};
     return;
   }
   if (row.id == sliding_window_block.id) {
@@ -85,11 +104,12 @@ bool impossible(const Operation& row, Arguments& args, std::size_t trial) {
     args[trial < 4 ? 1 : 2] = wrong[trial];
     return true;
   }
-  const bool cut = row.id == sliding_window_refund.id;  // to the existing units
+  const bool settles = row.id == sliding_window_settle.id;  // any number of units
+  if (settles) args = {args[0], 1, 1, 1, 0, Rule::max_span};
   const std::array<Word, 6> units{-1,
                                   INT64_MIN,
-                                  cut ? word_limit * 2 : args[0] + 1,
-                                  cut ? INT64_MAX - 1 : word_limit,
+                                  settles ? word_limit * 2 : args[0] + 1,
+                                  settles ? INT64_MAX - 1 : word_limit,
                                   word_limit + 1,
                                   INT64_MAX};
   if (trial < units.size()) {
@@ -97,9 +117,11 @@ bool impossible(const Operation& row, Arguments& args, std::size_t trial) {
     return true;
   }
   const std::array<Word, 3> times{-1, word_limit + 1, INT64_MAX};
-  if (trial >= units.size() + times.size()) return false;
+  const std::size_t words = settles ? 4 : 1;  // entry, time, change and keep; or the wait
+  const std::size_t other = trial - units.size();
+  if (other >= times.size() * words) return false;
   args[1] = 1;
-  args[2] = times[trial - units.size()];
+  args[2 + other / times.size()] = times[other % times.size()];
   return true;
 }
 /// Intervals of a window's span hold at most its limit, whatever the other windows.

@@ -191,7 +191,7 @@ TEST_CASE("Operation.x is of the operation in hand", "[scripts]") {
       "a = {Operation.id, Operation.kind, Operation.argument_count, Operation.output, "
       "Operation.head}\n";
   CHECK(step_of(lines) == "a = {40, 8, 3, 0, 0}\n");
-  CHECK(step_of(lines, {}, sliding_window_acquire) == "a = {8, 25, 4, 255, 11}\n");
+  CHECK(step_of(lines, {}, sliding_window_acquire) == "a = {68, 26, 4, 3, 11}\n");
   CHECK(step_of("--@ use p\n", {{"p.lua", "--@ piece p\na = Operation.id\n"}}) == "a = 40\n");
 }
 
@@ -271,16 +271,16 @@ TEST_CASE("a plan has the functions of its operations, by their ids", "[scripts]
         "end\n"
         "return 8, 3, 0, nil, decide\n"
         "end\n"
-        "if id == 8 then\n"
+        "if id == 68 then\n"
         "local function decide(message, position, now, head)\n"
         "local limit, cost, max_wait, longest = "
         "struct.unpack('<i8i8i8i8', message, position)\n"
         "return head\n"
         "end\n"
         "local function fast(message, position, now, key, seen)\n"
-        "return 8\n"
+        "return 68\n"
         "end\n"
-        "return 25, 4, 255, 11, decide, fast\n"
+        "return 26, 4, 259, 11, decide, fast\n"
         "end\n"
         "a()\n");
 }
@@ -325,9 +325,9 @@ end
 local function fast(message, position, now, key, seen)
 return 1
 end
-operations[8] = {25, 4, 255, 11, decide, fast}
+operations[68] = {26, 4, 259, 11, decide, fast}
 redis.register_function('sluice_x_sliding_window_acquire', function(KEYS, ARGV)
-return 8
+return 68
 variable
 fast
 output

@@ -17,7 +17,7 @@ class SharedSlidingWindow::Asking {
   [[nodiscard]] std::optional<Plan> next() noexcept;
   void hear(const Outcome& outcome) noexcept;
   /// That of the step of the log, when next() has nothing to ask: its output words are the first
-  /// one of the step and the generation of the log.
+  /// one of the step, the generation of the log, and the next two of the step.
   [[nodiscard]] Outcome outcome() const noexcept { return {error_, decision_, {}, words_}; }
   /// For exceptions: the step that has failed.
   [[nodiscard]] Step failed_step() const noexcept;
@@ -41,7 +41,7 @@ class SharedSlidingWindow::Asking {
   bool of_log_ = false;  // the log was at fault
   std::error_code error_{};
   Decision decision_{};
-  std::array<Word, 2> words_{};
+  std::array<Word, 4> words_{};
 };
 
 /// Verbs of the calls; see sluice/detail/verb.hpp. The limiter, or a copy of it, must live until
@@ -137,6 +137,10 @@ struct SharedSlidingWindow::Verbs {
     /// For exceptions: a charge that was not asked, by the remembered rate.
     [[nodiscard]] Step unasked(const Key& key) const noexcept;
     const SharedSlidingWindow& limiter;
+
+   private:
+    [[nodiscard]] Step settle_step(const Key& key, const Reservation& grant, Cost units,
+                                   Word change) const noexcept;
   };
   /// The first output word of the log's step is how much; reading the rate gives nothing back.
   struct WhenUnits {
@@ -207,11 +211,9 @@ struct SharedSlidingWindow::Verbs {
                        std::error_code& /*error*/) noexcept {
     return detail::word_of(outcome, 0);
   }
-  /// As that of a SlidingWindow.
-  static Word charged(const Outcome& outcome, Word units, Reservation& /*after*/,
-                      std::error_code& error) noexcept {
-    if (!error && is_degraded(outcome.decision.source)) error = Errc::circuit_open;
-    return outcome.decision.allowed ? units : 0;
+  static Word charged(const Outcome& outcome, Word /*units*/, Reservation& /*after*/,
+                      std::error_code& /*error*/) noexcept {
+    return detail::word_of(outcome, 0);
   }
 
   /// Steps of the log, without what depends on the rate; see Rates::steps().

@@ -32,14 +32,6 @@ struct SlidingWindow::Verbs : detail::ReservationVerbs<SlidingWindow> {
   static detail::StepVerb<AsRemaining> remaining(const SlidingWindow& windows, const Key& key) {
     return {windows.store(), windows.peek_step(key, 0), {}};
   }
-
-  /// An additional charge is a request, which a policy may answer; but then the store has not
-  /// charged it.
-  static Word charged(const Outcome& outcome, Word units, Reservation& /*after*/,
-                      std::error_code& error) noexcept {
-    if (!error && is_degraded(outcome.decision.source)) error = Errc::circuit_open;
-    return outcome.decision.allowed ? units : 0;
-  }
 };
 
 }  // namespace sluice
