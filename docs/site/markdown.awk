@@ -83,8 +83,10 @@ function is_open(line) {
 
 function print_text(line) { print with_links(plain(with_classes(line))) }
 
-# The first code of a section that begins with the name of a class becomes a link, unless it stands in one.
+# The first code of a section that begins with the name of a class becomes a link, unless it stands in one; or in a
+# table, where doxygen does not read such a link.
 function with_classes(line, parts, count, i, name, done, nested) {
+  if (line ~ /^\|/) return line
   count = split(line, parts, "`")
   done = ""
   for (i = 1; i <= count; ++i) {

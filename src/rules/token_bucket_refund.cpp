@@ -1,5 +1,5 @@
-// The kernels that refund units of a token bucket. Their twins are in backends/redis/lua/rules/token_bucket.lua:
-// same names, same order.
+// The kernels that refund units of a token bucket. Their twins are in
+// backends/redis/lua/rules/token_bucket.lua: same names, same order.
 #include <algorithm>
 
 #include "sluice/extend/operation.hpp"
