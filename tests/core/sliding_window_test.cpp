@@ -494,5 +494,6 @@ TEST_CASE("a reward takes units off the newest entries that some window holds",
 TEST_CASE("the longest block is sound", "[core][sliding_window]") {
   LongKernel kernel = windows({{2, 5s}});
   CHECK(kernel.ask(0s, block(Span{Rule::max_block})).status == Verdict::allowed);
+  CHECK(kernel.state[first_place + 2] == 0);  // there is no first entry
   CHECK(kernel.ask(0s, acquire(1)) == turned_away(Span{Rule::max_block}, Span{Rule::max_block}));
 }

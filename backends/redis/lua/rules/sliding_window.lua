@@ -453,7 +453,7 @@
   local rest = asked
   if held[count] < rest then rest = held[count] end
   local changed = rest
-  while rest > 0 and ends > oldest and ends > entries[count] do
+  while rest > 0 and ends > oldest do
     local _, of_it = entry(ends - 1)
     if of_it > rest then
       edited, edited_units, rest = ends - 1, of_it - rest, 0
