@@ -102,7 +102,7 @@
     end
     while oldest - first < lost and time > edge do
       local units, before, i = top, ring_before(time), oldest - first + 1
-      if i == lost and lost < oldest - 1 and before > edge and most > units then units = most end
+      if i == lost and lost < oldest - 1 and most > units then units = most end
       if time < 0 then time = 0 end
       assumed[i], assumed[-i] = time, units
       first, time = first - 1, before
