@@ -112,8 +112,7 @@ class Log {
     const Word most = std::min({Rule::max_assumed, oldest() - 1, Rule::max_entries - head_.size});
     if (fresh_ || windows.longest <= head_.span || most < 1) return;
     for (Word time = lost_before(); assumed_ < most && time > edge; time = ring_before(time)) {
-      const bool stands_for_more =
-          assumed_ == most - 1 && most < oldest() - 1 && ring_before(time) > edge;
+      const bool stands_for_more = assumed_ == most - 1 && most < oldest() - 1;
       intervals_[static_cast<std::size_t>(assumed_++)] = {
           std::max(Word{0}, time),
           stands_for_more ? std::max(head_.limit, windows.most) : head_.limit};

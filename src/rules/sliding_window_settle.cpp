@@ -127,13 +127,12 @@ Verdict SlidingWindowRule::reward(const StateView& state, const RuleRequest& req
   Before before(state, request, now);
   const Log& log = before.log;
   Word newest = log.newest();
-  const Word first = std::max(log.oldest(), before.longest().entry);
   Word rest = std::min(args.units, before.longest().units);
   const Word most = rest;
   Word sequence = log.head().sequence;
   Word number = word_limit;  // of an entry of which a part is taken
   Word units = 0;
-  while (rest > 0 && sequence > first) {
+  while (rest > 0 && sequence > log.oldest()) {
     const Entry entry = log.entry(sequence - 1);
     if (entry.units > rest) {
       number = sequence - 1;

@@ -102,7 +102,7 @@
     end
     while oldest - first < lost and time > edge do
       local units, before, i = top, ring_before(time), oldest - first + 1
-      if i == lost and lost < oldest - 1 and before > edge and most > units then units = most end
+      if i == lost and lost < oldest - 1 and most > units then units = most end
       if time < 0 then time = 0 end
       assumed[i], assumed[-i] = time, units
       first, time = first - 1, before
@@ -453,7 +453,7 @@
   local rest = asked
   if held[count] < rest then rest = held[count] end
   local changed = rest
-  while rest > 0 and ends > oldest and ends > entries[count] do
+  while rest > 0 and ends > oldest do
     local _, of_it = entry(ends - 1)
     if of_it > rest then
       edited, edited_units, rest = ends - 1, of_it - rest, 0
