@@ -91,6 +91,11 @@
     end
     -- lost_before()
     local time, sum, edge = ring_before(stamp), 0, at - longest
+    for r = 1, places do
+      local known, left = head[15], head[18]
+      if r > 1 then known, left = words(9 + 5 * r, 1), words(12 + 5 * r, 1) end
+      if known > 0 and left < time then time = left end
+    end
     for number = oldest, sequence - 1 do
       local its, units = entry(number)
       if number == oldest and its < time then time = its end
