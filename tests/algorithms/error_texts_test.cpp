@@ -123,7 +123,7 @@ TEST_CASE("an exception names the call that failed", "[errors]") {
                           "FleetShedder: unknown tier \"a\\x0a\"; there are \"all\"");
         CHECK_THROWS_WITH(
             SharedSlidingWindow(store, "rate", {.client = std::string(1 << 20, 'c')}),
-            "the names of a limiter and its client must have 1048554 bytes at most together, got "
+            "the names of a limiter and its client must have 1048551 bytes at most together, got "
             "1048580");
 
         const Gates gates(store, "gates", {"account"});
@@ -292,7 +292,7 @@ TEST_CASE("an exception of refund() or settle() names the amount and its range",
         check(shared, any);
         check(FixedWindow(store, "window", 10, Calendar::every(1s)), any);
         check(SlidingWindowCounter(store, "counter", {10, 1s}), any);
-        check(SlidingWindow(store, "windows", {{10, 1s}}), "13");
+        check(SlidingWindow(store, "windows", {{10, 1s}}), any);
       },
       Stores::virtual_time);
 }
@@ -365,9 +365,7 @@ TEST_CASE("an exception of a shared sliding window tells what the call was about
         CHECK(error == Errc::invalid_cost);
         CHECK(rate.peek("t", 0).remaining == 7);
         CHECK(told_by([&] { rate.settle("t", taken, -1); }) ==
-              "SharedSlidingWindow::settle: actual -1, allowed 0 to 13");
-        CHECK(told_by([&] { rate.settle("t", taken, 14); }) ==
-              "SharedSlidingWindow::settle: actual 14, allowed 0 to 13");
+              "SharedSlidingWindow::settle: actual -1, allowed 0 to 4503599627370499");
         CHECK(told_by([&] { return rate.reserve("t", 1, -1us); }) ==
               "SharedSlidingWindow::reserve: wait -1 us, allowed 0 to 31622400000000 us");
 
@@ -505,6 +503,7 @@ TEST_CASE("a key of another kind is told with what lies there and as what it was
     CHECK(decide(store, at_key(bucket.peek_step("acme").key, windows.acquire_step("acme"))));
     CHECK(decide(store, at_key(windows.peek_step("other").key, bucket.acquire_step("other"))));
     CHECK(decide(store, at_key(jobs.peek_step("other").key, bucket.acquire_step("other"))));
+    CHECK(decide(store, at_key(fixed.peek_step("other").key, bucket.acquire_step("other"))));
 
     const std::string bucket_asked =
         "\"{acme}:rpm:10/min\" holds a sliding window and was asked as a token bucket";
@@ -525,8 +524,8 @@ TEST_CASE("a key of another kind is told with what lies there and as what it was
         "TokenBucket::future_try_acquire: the key holds a sliding window and was asked as a token "
         "bucket");
     CHECK(told_by([&] { return windows.try_acquire("other"); }) ==
-          "SlidingWindow::try_acquire: \"{other}:rpm:1min\" holds a token bucket and was asked as "
-          "a sliding window");
+          "SlidingWindow::try_acquire: \"{other}:rpm:1min,grants\" holds a token bucket and was "
+          "asked as a sliding window");
     CHECK(told_by([&] { return jobs.try_acquire("other"); }) ==
           "ConcurrencyLimiter::try_acquire: \"{other}:rpm\" holds a token bucket and was asked as "
           "leases");

@@ -265,10 +265,10 @@ TEST_CASE("a record whose numbers cannot be is a typed error", "[verbs]") {
       Reservation forged;
       forged.allowed = true;
       forged.granted = 1;
-      forged.at = to_time(word);
+      forged.state = {1, word};
       CHECK(windows.refund("k", forged, 1, error) == 0);
       CHECK(error == Errc::invalid_argument);
-      forged.retry_after = Span{most};
+      forged.state = {word, 1};
       CHECK(windows.refund("k", forged, 1, error) == 0);
       CHECK(error == Errc::invalid_argument);
     }

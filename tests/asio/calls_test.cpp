@@ -142,7 +142,7 @@ TEST_CASE("an outcome is owned: the decision, each step's, and the output words"
   for (std::size_t i = 0; i < scaled(300); ++i) {
     const Cost cost = random.between(0, 7);
     std::array<Decision, 4> each;
-    std::array<Word, 3 + 3 + 4> words{};
+    std::array<Word, 3 + 5 + 4> words{};
     std::error_code error;
     Decision decision;
     steps_on(left, cost,
@@ -169,8 +169,8 @@ TEST_CASE("an outcome is owned: the decision, each step's, and the output words"
       REQUIRE(outcome.output_of(0).empty());
       const std::span<const Word> all(words);
       REQUIRE(std::ranges::equal(outcome.output_of(1), all.subspan(0, 3)));
-      REQUIRE(std::ranges::equal(outcome.output_of(2), all.subspan(3, 3)));
-      REQUIRE(std::ranges::equal(outcome.output_of(3), all.subspan(6, 4)));
+      REQUIRE(std::ranges::equal(outcome.output_of(2), all.subspan(3, 5)));
+      REQUIRE(std::ranges::equal(outcome.output_of(3), all.subspan(8, 4)));
       REQUIRE(outcome.output_of(4).empty());
     }
     const Span step{random.between(0, 300'000)};

@@ -79,6 +79,7 @@ TEST_CASE("a result whose cost cannot be charged is in the exception", "[calls][
     CHECK(std::string(error.what()).find("Grants::settle: ") == 0);
   }
   CHECK(is_thrown);
+  store.heal();
   CHECK_THROWS_AS(call([](Grants& grants) {
                     grants.settle(1, 10);
                     return Costed<int>{1, 10};

@@ -255,7 +255,8 @@ TEST_CASE("a sliding window uses what calls under way leave of it, and never mor
   CAPTURE(factor);
   Figures figures = figures_of(random.next(), {factor * mean_tokens}, exact);
   const double estimate = factor == 0 ? learned : static_cast<double>(factor * mean_tokens);
-  CHECK(figures.used >= 0.97 * rule_of_window(estimate));
+  // The rule is without refusals: a gate is closed for a quarter of this time.
+  CHECK(figures.used >= 0.93 * rule_of_window(estimate));
   CHECK(figures.too_early == 0);
   CHECK(figures.operations <= 6);
   if (factor < 2) return;  // what was estimated too low is charged beyond the limit

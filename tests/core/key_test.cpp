@@ -169,7 +169,7 @@ TEST_CASE("limiters name what they count in", "[core][key]") {
   const auto windows = [&](std::vector<WindowLimit> limits) {
     return std::string(SlidingWindow(*store, "w", std::move(limits)).acquire_step("k").key.unit());
   };
-  CHECK(windows({{10, 1s}}) == "1s");
+  CHECK(windows({{10, 1s}}) == "1s,grants");
   CHECK(windows({{10, 1s}, {100, 1min}}) == "1s+1min,grants");
   CHECK(windows({{20, 1s}, {200, 1min}}) == "1s+1min,grants");
   CHECK(SlidingWindowCounter(*store, "c", {10, 90s}).acquire_step("k").key.unit() == "90s");

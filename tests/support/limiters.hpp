@@ -46,7 +46,7 @@ void for_each_limiter(Body body) {
         return !error && bucket.try_acquire("a", 1, error);
       });
   row(
-      "{a}:windows:10s",
+      "{a}:windows:10s,grants",
       [](auto&& store) {
         return SlidingWindow(given(store), "windows", {{5, 10s}});
       },

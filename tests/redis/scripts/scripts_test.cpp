@@ -120,7 +120,7 @@ TEST_CASE("a script is its text, the digest and the function of the same name", 
   };
   const ScriptJoiner& joiner = real_joiner();
   const std::vector<const Operation*> fixed{&token_bucket_acquire, &slot_lock_acquire};
-  const std::vector<const Operation*> mixed{&sliding_window_acquire, &slot_lock_acquire};
+  const std::vector<const Operation*> mixed{&slot_lock_acquire, &sliding_window_acquire};
   CHECK(is(script_of({lock}), joiner.step(slot_lock_acquire, {}), "slot_lock_acquire"));
   CHECK(is(script_of({lock}, true), joiner.plan(std::array{&slot_lock_acquire}, true, {}),
            "idempotent_plan"));
