@@ -137,7 +137,7 @@ class Log {
   /// The place of the entries later than `edge`.
   [[nodiscard]] Place locate(Place place, Word edge) const noexcept {
     if (newest() <= edge) return {0, head_.sequence, 0, 0, edge};
-    if (edge < place.edge) {
+    if (edge < place.edge || assumed_ > 0) {  // no stored place has seen what is assumed
       while (place.entry > first() && place.units <= word_limit) {
         const Entry before = entry(place.entry - 1);
         if (before.time <= edge) break;
@@ -200,14 +200,10 @@ class Log {
   [[nodiscard]] Word ring_before(Word time) const noexcept {
     return std::max(time - head_.span, std::min(time, head_.since) - head_.older);
   }
-  /// The latest time of what the ring has lost: each entry had left the longest window, and all
-  /// windows whose edge is stored, and as many units as the longest admits are newer.
+  /// The latest time of what the ring has lost: each entry had left the longest window, and as many
+  /// units as that admits are newer.
   [[nodiscard]] Word lost_before() const noexcept {
     Word time = ring_before(head_.stamp);
-    for (Word r = 0; r < head_.places; ++r) {
-      const Word place = head_words + place_words * r;
-      if (word(place + 1) > 0) time = std::min(time, word(place + 4));
-    }
     Word units = 0;
     for (Word number = oldest(); number < head_.sequence; ++number) {
       const Entry each = entry(number);

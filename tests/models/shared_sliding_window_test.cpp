@@ -512,6 +512,7 @@ class SharedWindowModel final : public Model {
     const Word permits = life_.random.between(0, 6);
     life_.tell("permits", permits);
     is_exact_ = is_exact();
+    if (!is_exact_) knows_kept_ = false;  // it takes what stands for units that the log has lost
     rewarded_ += reward_of(permits);
     const Decision d = client().reward(key, permits);
     REQUIRE(d.allowed);

@@ -91,11 +91,6 @@
     end
     -- lost_before()
     local time, sum, edge = ring_before(stamp), 0, at - longest
-    for r = 1, places do
-      local known, left = head[15], head[18]
-      if r > 1 then known, left = words(9 + 5 * r, 1), words(12 + 5 * r, 1) end
-      if known > 0 and left < time then time = left end
-    end
     for number = oldest, sequence - 1 do
       local its, units = entry(number)
       if number == oldest and its < time then time = its end
@@ -141,7 +136,7 @@
     local edge = at - table[2 * k]
     if last <= edge then
       units, number, time, its = 0, sequence, 0, 0
-    elseif edge < known then
+    elseif edge < known or first < oldest then -- no stored place has seen what is assumed
       while number > first and units <= word_limit do
         local before, more = entry(number - 1)
         if before <= edge then break end
