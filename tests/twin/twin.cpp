@@ -212,8 +212,9 @@ std::string Twin::foresee(const Request& request, Pending& pending) {
   const Loaded loaded =
       load(slot.raw, slot.wrong_type, row.kind, head == heads_.end() ? 0 : head->second);
   for (std::size_t i = 0; i < std::min<std::size_t>(loaded.words.size(), 6); ++i) {
+    if (loaded.words[i] <= now_) continue;  // or below zero, in a corrupt state
     const Word ahead = loaded.words[i] - now_;
-    if (ahead > 0) ++(ahead > max_ahead ? counts_.stamp_far_ahead : counts_.stamp_ahead);
+    ++(ahead > max_ahead ? counts_.stamp_far_ahead : counts_.stamp_ahead);
   }
   Effects effects;
   if (loaded.status < 0) {
