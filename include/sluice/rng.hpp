@@ -53,8 +53,9 @@ enum class DrawFor : std::uint8_t {
   shedding,               ///< UtilizationShedder::acquire_step()
   sampling,               ///< sampling times of a Sampler
   hash,                   ///< the hash secret of a memory store
+  alternatives,           ///< FirstOf::by_weight()
 };
-inline constexpr std::size_t draw_purposes = 8;  ///< values of DrawFor
+inline constexpr std::size_t draw_purposes = 9;  ///< values of DrawFor
 
 /// The random number generator of the operating system. Thread-safe. next() throws
 /// std::system_error if there is none.

@@ -7,6 +7,7 @@
 #include "sluice/calls/call.hpp"
 #include "sluice/calls/errors.hpp"
 #include "sluice/calls/estimator.hpp"
+#include "sluice/calls/first_of.hpp"
 #include "sluice/calls/guarded.hpp"
 #include "sluice/calls/with_backoff.hpp"
 #include "sluice/circuit_breaker.hpp"

@@ -22,4 +22,16 @@ Grants acquire(std::span<const Claim> claims, const Deadline& deadline, const Wa
   return {};
 }
 
+Grants acquire(const FirstOf& alternatives, const Deadline& deadline, const WaitOptions& options) {
+  return detail::block({"sluice", "acquire"}, alternatives.limits(), deadline, options);
+}
+
+Grants acquire(const FirstOf& alternatives, const Deadline& deadline, const WaitOptions& options,
+               std::error_code& error) noexcept try {
+  return detail::block(alternatives.limits(), deadline, options, error);
+} catch (const std::bad_alloc&) {
+  error = std::make_error_code(std::errc::not_enough_memory);
+  return {};
+}
+
 }  // namespace sluice

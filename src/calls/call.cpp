@@ -32,26 +32,35 @@ void wait_until(Clock& clock, Time when, const StopToken& stop) {
   }
 }
 
-Store& store_of(std::span<const Claim> claims) {
-  require_one_store(claims);
-  return claims.front().limit().store();
+Store& store_of(const FirstOf& alternatives) {
+  require_one_store(alternatives.claims(0));
+  return alternatives.claims(0).front().limit().store();
+}
+
+bool has_estimate(const FirstOf& alternatives) {
+  for (std::size_t i = 0; i < alternatives.size(); ++i) {
+    for (const Claim& claim : alternatives.claims(i)) {
+      if (claim.is_estimate()) return true;
+    }
+  }
+  return false;
 }
 
 bool is_gate(const Claim& claim) { return claim.limit().close_step(Span{0}).has_value(); }
 
 }  // namespace
 
-CallTries::CallTries(std::span<const Claim> claims, const BackoffOptions& options, bool settles)
-    : claims_(claims),
+CallTries::CallTries(const FirstOf& alternatives, const BackoffOptions& options, bool settles)
+    : alternatives_(alternatives),
       options_(options),
-      end_(options.end_by.on(store_of(claims).clock())),
+      end_(options.end_by.on(store_of(alternatives).clock())),
       deadline_(std::min(end_, options.deadline.on(store().clock()))),
       backoff_(options.base, options.cap, options.jitter) {
   if (options.attempts < 1) {
     throw std::invalid_argument("BackoffOptions::attempts must be 1 or more, got " +
                                 std::to_string(options.attempts));
   }
-  if (settles && next_estimate(0) == claims.size()) {
+  if (settles && !has_estimate(alternatives)) {
     throw std::invalid_argument("Call: the function reports a cost, but no claim is an Estimate");
   }
   if (options_.budget != nullptr) options_.budget->note_call();
@@ -61,25 +70,26 @@ void CallTries::begin() const {
   Decision late;
   late.at = store().clock().now();
   if (late.at < end_) return;
-  throw NotGranted("\"" + claims_.front().limit().name() +
+  throw NotGranted("\"" + claims().front().limit().name() +
                        "\" was not asked: the call would begin at BackoffOptions::end_by or later",
                    late);
 }
 
 void CallTries::granted(const Grants& grants) {
+  alternative_ = grants.alternative();
   if (grants) {
     arrival_ = grants.arrival();
     for_each_lease(grants, [this](Lease& lease, const ClaimedLimit&) { lease.renew_until(end_); });
     return;
   }
-  const Claim& claim = claims_[std::min<std::size_t>(grants.decision().step, claims_.size() - 1)];
+  const Claim& claim = claims()[std::min<std::size_t>(grants.decision().step, claims().size() - 1)];
   throw NotGranted("\"" + claim.limit().name() + "\" did not " +
                        (is_gate(claim) ? "open" : "grant the call") + " in time",
                    grants.decision());
 }
 
 std::size_t CallTries::next_estimate(std::size_t claim) const noexcept {
-  while (claim < claims_.size() && !claims_[claim].is_estimate()) ++claim;
+  while (claim < claims().size() && !claims()[claim].is_estimate()) ++claim;
   return claim;
 }
 
@@ -129,7 +139,7 @@ Span CallTries::pause_after(const Retriable& failure) {
 CallTries::Failed CallTries::failed(const RateLimited& refusal) {
   Failed result{.pause = pause_after(refusal)};
   std::size_t gates = 0;
-  for (const Claim& claim : claims_) {
+  for (const Claim& claim : claims()) {
     if (!is_gate(claim)) continue;
     if (gates++ == refusal.scope()) result.close = claim.limit().close_step(result.pause);
   }
@@ -156,18 +166,21 @@ bool CallTries::may_retry() {
 Grants CallTries::acquire(const StopToken& stop) {
   begin();
   const WaitOptions waits{options_.priority, options_.flow, options_.weight, stop};
-  Grants grants = block({"sluice", "acquire"}, limits_of(claims_), deadline_, waits, arrival_);
+  const CallName name{"sluice", "acquire"};
+  Grants grants = alternatives_.size() == 1
+                      ? block(name, limits_of(claims()), deadline_, waits, arrival_)
+                      : block(name, alternatives_.limits(), deadline_, waits, arrival_);
   granted(grants);
   return grants;
 }
 
 void CallTries::learn(Cost actual) const {
-  for (const Claim& claim : claims_) claim.learn(actual);
+  for (const Claim& claim : claims()) claim.learn(actual);
 }
 
 void CallTries::settle(Grants& grants, Cost actual) const {
   learn(actual);
-  for (auto i = next_estimate(0); i < claims_.size(); i = next_estimate(i + 1)) {
+  for (auto i = next_estimate(0); i < claims().size(); i = next_estimate(i + 1)) {
     grants.settle(i, actual);
   }
 }

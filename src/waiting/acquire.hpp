@@ -19,6 +19,13 @@ namespace sluice::detail {
 [[nodiscard]] Grants block(ClaimedLimits limits, const Deadline& deadline,
                            const WaitOptions& options, std::error_code& error) noexcept;
 
+/// The same for the first of several alternatives.
+[[nodiscard]] Grants block(const CallName& call, Alternatives alternatives,
+                           const Deadline& deadline, const WaitOptions& options,
+                           const std::optional<Arrival>& arrival = {});
+[[nodiscard]] Grants block(Alternatives alternatives, const Deadline& deadline,
+                           const WaitOptions& options, std::error_code& error) noexcept;
+
 /// The same for one claim. It returns the claim with its grant or its refusal; after an error,
 /// null.
 [[nodiscard]] std::unique_ptr<ClaimedLimit> block(const CallName& call,

@@ -44,6 +44,21 @@ bool share_store(const ClaimedLimit& a, const ClaimedLimit& b) {
 
 }  // namespace
 
+ClaimedLimits fresh_limits(const ClaimedLimits& limits) {
+  ClaimedLimits fresh;
+  fresh.reserve(limits.size());
+  for (const auto& limit : limits) fresh.push_back(limit->fresh(limit->units()));
+  return fresh;
+}
+
+Alternatives fresh_limits(const Alternatives& alternatives) {
+  Alternatives fresh{{}, alternatives.order};
+  for (const ClaimedLimits& limits : alternatives.limits) {
+    fresh.limits.push_back(fresh_limits(limits));
+  }
+  return fresh;
+}
+
 void refund_all(std::span<const std::unique_ptr<ClaimedLimit>> limits, Completion done) noexcept {
   auto* const count = new (std::nothrow) RefundCount(limits.size(), std::move(done));
   if (count == nullptr) return;  // `done` was not moved, and fails

@@ -11,15 +11,12 @@
 #include "src/waiting/wait_queues.hpp"
 
 namespace sluice::detail {
-namespace {
 
-Arrival new_arrival(const Clock& clock) noexcept {
+Arrival new_arrival(const Clock& clock, std::size_t count) noexcept {
   static std::atomic<std::uint64_t> arrivals{0};
-  return {to_word(clock.now()),
-          arrivals.fetch_add(1, std::memory_order_relaxed)};  // a mutex orders those of one queue
+  // A mutex orders those of one queue.
+  return {to_word(clock.now()), arrivals.fetch_add(count, std::memory_order_relaxed)};
 }
-
-}  // namespace
 
 Waiter::Waiter(ClaimedLimits limits, const Deadline& deadline, Caller caller,
                const std::optional<Arrival>& arrival)

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 
+#include "sluice/detail/first_of_wait.hpp"
 #include "sluice/detail/waiter.hpp"
 #include "sluice/extend/owned_plan.hpp"
 #include "sluice/sluice.hpp"
@@ -16,10 +17,11 @@ struct Several {
   using Grant = Grants;
 };
 
-template <class L>
-class Probe final : public detail::Waiter {
+/// `Wait`: a Waiter, or a FirstOfWait.
+template <class L, class Wait = detail::Waiter>
+class Probe final : public Wait {
  public:
-  using detail::Waiter::Waiter;
+  using Wait::Wait;
   using Grant = typename L::Grant;
   using Done = std::function<void(std::error_code, Grant)>;
 
@@ -27,7 +29,7 @@ class Probe final : public detail::Waiter {
 
   void start(Done done) {
     done_ = std::move(done);
-    detail::Waiter::start();
+    Wait::start();
   }
   [[nodiscard]] int times_over() const noexcept { return over_; }
 
@@ -42,7 +44,7 @@ class Probe final : public detail::Waiter {
   void finished(std::error_code error) noexcept override {
     ++over_;
     this->clock().cancel_timer(timer_callback_);
-    done_(error, error ? Grant{} : take<Grant>());
+    done_(error, error ? Grant{} : this->template take<Grant>());
   }
   static void ring(void* self) noexcept {
     // What it does may end it.
@@ -69,6 +71,17 @@ std::shared_ptr<Probe<L>> wait_for(const L&, detail::ClaimedLimits limits, const
                                    typename Probe<L>::Done done, detail::Caller caller = {},
                                    const std::optional<detail::Arrival>& arrival = {}) {
   auto probe = std::make_shared<Probe<L>>(std::move(limits), deadline, std::move(caller), arrival);
+  probe->start(std::move(done));
+  return probe;
+}
+
+using FirstOfProbe = Probe<Several, detail::FirstOfWait>;
+
+/// Starts to wait for the first of several alternatives.
+inline std::shared_ptr<FirstOfProbe> wait_for(const FirstOf& alternatives, const Deadline& deadline,
+                                              FirstOfProbe::Done done,
+                                              const detail::Caller& caller = {}) {
+  auto probe = std::make_shared<FirstOfProbe>(alternatives.limits(), deadline, caller);
   probe->start(std::move(done));
   return probe;
 }

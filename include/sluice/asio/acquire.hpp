@@ -15,6 +15,8 @@
 #include "sluice/asio/detail/async_waiter.hpp"
 #include "sluice/asio/detail/kept.hpp"
 #include "sluice/calls/claim.hpp"
+#include "sluice/calls/first_of.hpp"
+#include "sluice/detail/first_of_wait.hpp"
 
 namespace sluice::asio {
 
@@ -48,20 +50,18 @@ concept HasSlots = requires(const L& lock, const Key& key) {
 };
 
 /// `limits` are waited for by each start of the operation.
-template <class Grant, class CompletionToken>
-[[nodiscard]] auto async_wait_for(sluice::detail::ClaimedLimits limits,
+template <class Grant, class Wait = sluice::detail::Waiter, class CompletionToken>
+[[nodiscard]] auto async_wait_for(typename Wait::Limits limits,
                                   const std::optional<sluice::detail::Arrival>& arrival,
                                   const Deadline& deadline, const AsyncWaitOptions& options,
                                   CompletionToken&& token) {
   return boost::asio::async_initiate<CompletionToken, void(boost::system::error_code, Grant)>(
       [arrival, deadline, caller = sluice::detail::Caller::of(options)](auto handler,
                                                                         const auto& claims) {
-        sluice::detail::ClaimedLimits fresh;
-        for (const auto& claim : *claims) fresh.push_back(claim->fresh(claim->units()));
-        AsyncWaiter<decltype(handler), Grant>::begin(std::move(fresh), arrival, deadline, caller,
-                                                     std::move(handler));
+        AsyncWaiter<decltype(handler), Grant, Wait>::begin(
+            sluice::detail::fresh_limits(*claims), arrival, deadline, caller, std::move(handler));
       },
-      token, std::make_shared<const sluice::detail::ClaimedLimits>(std::move(limits)));
+      token, std::make_shared<const typename Wait::Limits>(std::move(limits)));
 }
 
 /// For one limiter.
@@ -100,6 +100,20 @@ template <std::size_t n, class... Rest>
 auto async_acquire(std::array<Claim, n>&&, Rest&&...) = delete;
 template <std::size_t n, class... Rest>
 auto async_acquire(const std::array<Claim, n>&&, Rest&&...) = delete;
+
+/// Waits until one of several alternatives is granted; see FirstOf. Otherwise as above.
+template <class CompletionToken = boost::asio::deferred_t>
+[[nodiscard]] auto async_acquire(const FirstOf& alternatives, const Deadline& deadline,
+                                 const AsyncWaitOptions& options, CompletionToken&& token = {}) {
+  return detail::async_wait_for<Grants, sluice::detail::FirstOfWait>(
+      alternatives.limits(), {}, deadline, options, std::forward<CompletionToken>(token));
+}
+template <detail::NoWaitOptions CompletionToken = boost::asio::deferred_t>
+[[nodiscard]] auto async_acquire(const FirstOf& alternatives, const Deadline& deadline,
+                                 CompletionToken&& token = {}) {
+  return asio::async_acquire(alternatives, deadline, AsyncWaitOptions{},
+                             std::forward<CompletionToken>(token));
+}
 
 /// Waits until `cost` of `key` is granted, or until the deadline, without blocking a thread: the
 /// asynchronous form of `limiter.acquire(key, cost, deadline)`. By the store's clock: in a

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "sluice/calls/claim.hpp"
+#include "sluice/calls/first_of.hpp"
 #include "sluice/calls/grants.hpp"
 #include "sluice/wait_options.hpp"
 
@@ -39,5 +40,11 @@ namespace sluice {
                                     const WaitOptions& options, std::error_code& error) noexcept {
   return acquire(std::span(claims.begin(), claims.size()), deadline, options, error);
 }
+
+/// Waits until one of several alternatives is granted; see FirstOf.
+[[nodiscard]] Grants acquire(const FirstOf& alternatives, const Deadline& deadline,
+                             const WaitOptions& options = {});
+[[nodiscard]] Grants acquire(const FirstOf& alternatives, const Deadline& deadline,
+                             const WaitOptions& options, std::error_code& error) noexcept;
 
 }  // namespace sluice

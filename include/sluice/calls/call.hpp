@@ -7,11 +7,11 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "sluice/calls/backoff.hpp"
 #include "sluice/calls/claim.hpp"
 #include "sluice/calls/errors.hpp"
+#include "sluice/calls/first_of.hpp"
 #include "sluice/calls/grants.hpp"
 #include "sluice/wait_options.hpp"
 
@@ -88,9 +88,13 @@ struct Costed {
 class Call {
  public:
   explicit Call(std::span<const Claim> claims, const BackoffOptions& options = {})
-      : claims_(claims.begin(), claims.end()), options_(options), flow_(options.flow) {}
+      : Call(FirstOf(claims), options) {}
   Call(std::initializer_list<Claim> claims, const BackoffOptions& options = {})
       : Call(std::span(claims.begin(), claims.size()), options) {}
+  /// Under the claims of the first alternative that is granted. A refusal of the API closes the
+  /// gate of that alternative: the next try waits for all of them again.
+  explicit Call(FirstOf alternatives, const BackoffOptions& options = {})
+      : alternatives_(std::move(alternatives)), options_(options), flow_(options.flow) {}
 
   /// Throws NotGranted if the claims are not granted by the deadline or `end_by`, the last
   /// RateLimited or Transient if the attempts, the budget or the time are used up (the gate is
@@ -100,7 +104,8 @@ class Call {
   template <class Function>
   auto operator()(Function&& function, const StopToken& stop = {}) const;
 
-  [[nodiscard]] std::span<const Claim> claims() const noexcept { return claims_; }
+  /// One, unless the call was made of several.
+  [[nodiscard]] const FirstOf& alternatives() const noexcept { return alternatives_; }
   /// The name of the flow is that of this object.
   [[nodiscard]] BackoffOptions options() const noexcept {
     BackoffOptions options = options_;
@@ -109,7 +114,7 @@ class Call {
   }
 
  private:
-  std::vector<Claim> claims_;
+  FirstOf alternatives_;
   BackoffOptions options_;
   std::string flow_;
 };

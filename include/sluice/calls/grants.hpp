@@ -29,11 +29,13 @@ class [[nodiscard]] Grants {
   Grants(Grants&& other) noexcept
       : decision_(std::exchange(other.decision_, {})),
         limits_(std::move(other.limits_)),
-        arrival_(other.arrival_) {}
+        arrival_(other.arrival_),
+        alternative_(other.alternative_) {}
   Grants& operator=(Grants&& other) noexcept {
     decision_ = std::exchange(other.decision_, {});
     limits_ = std::move(other.limits_);
     arrival_ = other.arrival_;
+    alternative_ = other.alternative_;
     return *this;
   }
 
@@ -43,6 +45,10 @@ class [[nodiscard]] Grants {
   /// On the whole. Refused: `step` is the claim with the longest wait, counted from 0.
   [[nodiscard]] const Decision& decision() const& noexcept { return decision_; }
   [[nodiscard]] Decision decision() const&& noexcept { return decision_; }
+
+  /// Which alternative of a FirstOf was granted, counted from 0; or, refused, which would have been
+  /// granted first. `step` of the decision, and all claims, are of that one.
+  [[nodiscard]] std::size_t alternative() const noexcept { return alternative_; }
 
   /// The number of claims; 0 if refused.
   [[nodiscard]] std::size_t size() const noexcept { return limits_.size(); }
@@ -83,8 +89,15 @@ class [[nodiscard]] Grants {
   }
   [[nodiscard]] const std::optional<detail::Arrival>& arrival() const noexcept { return arrival_; }
   Grants(const Decision& decision, detail::ClaimedLimits limits,
-         const std::optional<detail::Arrival>& arrival) noexcept
-      : decision_(decision), limits_(std::move(limits)), arrival_(arrival) {}
+         const std::optional<detail::Arrival>& arrival, std::size_t alternative = 0) noexcept
+      : decision_(decision),
+        limits_(std::move(limits)),
+        arrival_(arrival),
+        alternative_(alternative) {}
+  [[nodiscard]] Grants of_alternative(std::size_t alternative,
+                                      const std::optional<detail::Arrival>& arrival) && noexcept {
+    return {decision_, std::move(limits_), arrival, alternative};
+  }
 
  private:
   [[nodiscard]] void* grant(std::size_t claim, const char* tag);
@@ -92,6 +105,7 @@ class [[nodiscard]] Grants {
   Decision decision_{};
   detail::ClaimedLimits limits_;
   std::optional<detail::Arrival> arrival_;
+  std::size_t alternative_ = 0;
 };
 
 }  // namespace sluice

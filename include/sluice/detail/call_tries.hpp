@@ -50,10 +50,13 @@ class CallTries {
  public:
   /// Throws std::invalid_argument if an option is out of range or there is no claim, and if the
   /// cost is to be settled and no claim is an Estimate.
-  CallTries(std::span<const Claim> claims, const BackoffOptions& options, bool settles);
+  CallTries(const FirstOf& alternatives, const BackoffOptions& options, bool settles);
 
-  [[nodiscard]] std::span<const Claim> claims() const noexcept { return claims_; }
-  [[nodiscard]] Store& store() const noexcept { return claims_.front().limit().store(); }
+  /// Of the alternative that was granted, or would have been first; at the begin, of the first one.
+  [[nodiscard]] std::span<const Claim> claims() const noexcept {
+    return alternatives_.claims(alternative_);
+  }
+  [[nodiscard]] Store& store() const noexcept { return claims().front().limit().store(); }
   /// Of a wait for claims: no later than end().
   [[nodiscard]] Time deadline() const noexcept { return deadline_; }
   [[nodiscard]] Time end() const noexcept { return end_; }
@@ -90,7 +93,8 @@ class CallTries {
   [[nodiscard]] Span pause_after(const Retriable& failure);
   [[nodiscard]] bool may_retry();
 
-  std::span<const Claim> claims_;
+  const FirstOf& alternatives_;
+  std::size_t alternative_ = 0;
   BackoffOptions options_;
   Time end_;
   Time deadline_;
@@ -176,7 +180,7 @@ auto Call::operator()(Function&& function, const StopToken& stop) const {
                 "the function returns an awaitable, which a blocking call would end without "
                 "awaiting it: write co_await sluice::asio::async_call(call, function), or "
                 "co_await sluice::asio::guarded(...) or with_backoff(...)");
-  detail::CallTries tries(claims_, options(), detail::is_costed<std::remove_cvref_t<Result>>);
+  detail::CallTries tries(alternatives_, options(), detail::is_costed<std::remove_cvref_t<Result>>);
 #ifdef __cpp_exceptions
   for (;;) {
     Grants grants = tries.acquire(stop);

@@ -1,6 +1,7 @@
 // Whose call waits, and since when.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -14,6 +15,9 @@ struct Arrival {
   std::uint64_t sequence = 0;  ///< among all calls of this process
   friend bool operator==(const Arrival&, const Arrival&) = default;
 };
+
+/// Of a call that comes now, and the first of so many.
+[[nodiscard]] Arrival new_arrival(const Clock& clock, std::size_t count = 1) noexcept;
 
 /// Whose call it is: what its order in a queue depends on, beside its arrival. See WaitOptions.
 struct Caller {

@@ -108,6 +108,16 @@ class ClaimedLimit {
   void execute_refund(const Step& step, Completion done) const noexcept;
 };
 
+/// What one call claims of each of several alternatives.
+struct Alternatives {
+  std::vector<ClaimedLimits> limits;
+  std::vector<std::size_t> order;  ///< in which they are asked: indices into `limits`
+};
+
+/// The same claims, for another wait. May throw std::bad_alloc.
+[[nodiscard]] ClaimedLimits fresh_limits(const ClaimedLimits& limits);
+[[nodiscard]] Alternatives fresh_limits(const Alternatives& alternatives);
+
 /// Refunds what was granted of these, as far as each allows. They must live until the completion.
 void refund_all(std::span<const std::unique_ptr<ClaimedLimit>> limits, Completion done) noexcept;
 

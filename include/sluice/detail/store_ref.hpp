@@ -1,6 +1,7 @@
 // StoreRef: a reference to a store that may be destroyed earlier. Threading: as detail::Life.
 #pragma once
 
+#include <span>
 #include <utility>
 
 #include "sluice/store.hpp"
@@ -25,6 +26,10 @@ class StoreRef {
   void execute(const Plan& plan, Completion done) const noexcept {
     if (is_over()) return done.fail(Errc::shut_down);
     store_->execute(plan, std::move(done));
+  }
+  void execute_first(std::span<const Plan> plans, std::span<Completion> done) const noexcept {
+    if (!is_over()) return store_->execute_first(plans, done);
+    for (Completion& each : done) each.fail(Errc::shut_down);
   }
   void notify(const Key& key) const noexcept {
     if (!is_over()) store_->notify(key);

@@ -167,6 +167,8 @@ class WaitCourse : public QueuedCall {
 /// finished() is called exactly once.
 class Waiter : private WaitCourse, public std::enable_shared_from_this<Waiter> {
  public:
+  using Limits = ClaimedLimits;
+
   /// `limits` are of limits_of(), and have at most Plan::max_steps steps. `arrival` is that of an
   /// earlier try of the same call.
   Waiter(ClaimedLimits limits, const Deadline& deadline, Caller caller,
@@ -208,6 +210,11 @@ class Waiter : private WaitCourse, public std::enable_shared_from_this<Waiter> {
   /// The refusal that ended the wait; or the decision that came with an error.
   [[nodiscard]] const Decision& refusal() const noexcept { return refusal_; }
   [[nodiscard]] Clock& clock() const noexcept { return clock_; }
+  [[nodiscard]] const StoreRef& store() const noexcept { return store_; }
+  /// Asks the store what decides whether the call is granted. Called without a mutex.
+  virtual void ask_store(const Plan& plan, Completion done) noexcept {
+    store_.execute(plan, std::move(done));
+  }
 
  private:
   friend class TurnInLine;

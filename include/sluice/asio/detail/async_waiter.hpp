@@ -22,11 +22,11 @@
 namespace sluice::asio::detail {
 
 /// A handler that waits for a grant. It always has a pending wait on its timer, so that the end of
-/// its execution context ends it as well.
-template <class Handler, class Grant>
-class AsyncWaiter final : public sluice::detail::Waiter {
+/// its execution context ends it as well. `Wait`: a Waiter, or a FirstOfWait.
+template <class Handler, class Grant, class Wait>
+class AsyncWaiter final : public Wait {
  public:
-  static void begin(sluice::detail::ClaimedLimits limits,
+  static void begin(typename Wait::Limits limits,
                     const std::optional<sluice::detail::Arrival>& arrival, const Deadline& deadline,
                     sluice::detail::Caller caller, Handler handler) {
     const auto allocator = boost::asio::get_associated_allocator(handler);
@@ -46,11 +46,10 @@ class AsyncWaiter final : public sluice::detail::Waiter {
     self->start();
   }
 
-  AsyncWaiter(sluice::detail::ClaimedLimits limits,
-              const std::optional<sluice::detail::Arrival>& arrival, const Deadline& deadline,
-              sluice::detail::Caller caller, Handler handler)
-      : Waiter(std::move(limits), deadline, std::move(caller), arrival) {
-    work_.emplace(std::move(handler), clock());
+  AsyncWaiter(typename Wait::Limits limits, const std::optional<sluice::detail::Arrival>& arrival,
+              const Deadline& deadline, sluice::detail::Caller caller, Handler handler)
+      : Wait(std::move(limits), deadline, std::move(caller), arrival) {
+    work_.emplace(std::move(handler), this->clock());
   }
 
  private:

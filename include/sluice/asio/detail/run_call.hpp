@@ -136,13 +136,20 @@ ResultOf<Grants, Function> run(sluice::Call call, Function function) {
   using Executor = typename Result::Executor;
   constexpr boost::asio::use_awaitable_t<Executor> token;
   constexpr bool settles = sluice::detail::is_costed<typename Result::Value>;
-  sluice::detail::CallTries tries(call.claims(), call.options(), settles);
+  sluice::detail::CallTries tries(call.alternatives(), call.options(), settles);
   const bool throws = co_await boost::asio::this_coro::throw_if_cancelled();
   for (;;) {
     tries.begin();
-    auto grants =
-        co_await async_wait_for<Grants>(sluice::detail::limits_of(call.claims()), tries.arrival(),
-                                        tries.deadline(), waits_of(tries.options()), token);
+    Grants grants;
+    if (call.alternatives().size() == 1) {
+      grants = co_await async_wait_for<Grants>(sluice::detail::limits_of(tries.claims()),
+                                               tries.arrival(), tries.deadline(),
+                                               waits_of(tries.options()), token);
+    } else {
+      grants = co_await async_wait_for<Grants, sluice::detail::FirstOfWait>(
+          call.alternatives().limits(), tries.arrival(), tries.deadline(),
+          waits_of(tries.options()), token);
+    }
     tries.granted(grants);
     std::optional<sluice::detail::CallTries::Failed> next;
     std::exception_ptr thrown;
