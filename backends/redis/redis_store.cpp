@@ -5,9 +5,11 @@
 #include <array>
 #include <boost/system/system_error.hpp>
 #include <new>
+#include <optional>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "backends/redis/client.hpp"
 #include "backends/redis/protocol/hash_slot.hpp"
@@ -46,29 +48,25 @@ class RedisStoreImpl final : public RedisStore {
     client->submit({&call, 1});
   }
 
-  /// Prepares the calls with one reading of the clock and one access to the memory pool, and
-  /// submits them together, so that the I/O thread is woken once.
   void execute_batch(std::span<const Plan> plans, std::span<Completion> done) noexcept override {
-    const std::shared_ptr<Client> client = client_;
-    std::array<CallPtr, 64> calls;
-    std::size_t ready = 0;
     Preparing preparing;
-    const auto submit = [&] { client->submit({calls.data(), std::exchange(ready, 0)}); };
-    for (std::size_t i = 0; i < plans.size(); ++i) {
-      if (i % calls.size() == 0) {
-        preparing.now = client->clock().now();
-        preparing.wanted = std::min(calls.size(), plans.size() - i);
-      }
-      PlanFault fault;
-      calls[ready] = prepare(*client, plans[i], preparing, done[i], fault);
-      if (calls[ready]) {
-        if (++ready == calls.size()) submit();
-      } else {
-        submit();  // first: if the store is destroyed, it ends its calls
-        done[i].fail(fault.error, fault.step);
-      }
+    submit_together(plans, done, preparing);
+  }
+
+  /// In one round trip: the plans have one id, under which the server admits one of them only.
+  void execute_first(std::span<const Plan> plans, std::span<Completion> done) noexcept override {
+    if (!may_share_id(plans) || (client_->is_in_cluster() && !have_one_tag(plans))) {
+      return RedisStore::execute_first(plans, done);
     }
-    submit();
+    Preparing preparing;
+    preparing.id = RequestId{client_->next_nonce(), client_->next_nonce()};
+    try {
+      preparing.next = {&script_for_all(plans), plans.front().steps().front().key.tag(), 0};
+    } catch (const std::bad_alloc&) {
+      for (Completion& each : done) each.fail(Errc::queue_full);
+      return;
+    }
+    submit_together(plans, done, preparing);
   }
 
   void notify(const Key& key) noexcept override try {
@@ -107,8 +105,56 @@ class RedisStoreImpl final : public RedisStore {
   struct Preparing {
     Time now{};
     std::size_t wanted = 0;
-    CallList spare;
+    CallList spare{};
+    // Of alternatives:
+    std::optional<RequestId> id{};
+    redis_detail::Alternative next{};
   };
+
+  /// Prepares the calls with one reading of the clock and one access to the memory pool, and
+  /// submits them together, so that the I/O thread is woken once.
+  void submit_together(std::span<const Plan> plans, std::span<Completion> done,
+                       Preparing& preparing) noexcept {
+    const std::shared_ptr<Client> client = client_;
+    std::array<CallPtr, 64> calls;
+    std::size_t ready = 0;
+    const auto submit = [&] { client->submit({calls.data(), std::exchange(ready, 0)}); };
+    for (std::size_t i = 0; i < plans.size(); ++i) {
+      if (i % calls.size() == 0) {
+        preparing.now = client->clock().now();
+        preparing.wanted = std::min(calls.size(), plans.size() - i);
+      }
+      PlanFault fault;
+      calls[ready] = prepare(*client, plans[i], preparing, done[i], fault);
+      if (calls[ready]) {
+        if (++ready == calls.size()) submit();
+      } else {
+        submit();  // first: if the store is destroyed, it ends its calls
+        done[i].fail(fault.error, fault.step);
+      }
+    }
+    submit();
+  }
+
+  static bool have_one_tag(std::span<const Plan> plans) noexcept {
+    return std::ranges::all_of(plans, [&](const Plan& plan) {
+      return plan.steps().front().key.tag() == plans.front().steps().front().key.tag();
+    });
+  }
+  /// Those that have an id keep it.
+  static bool may_share_id(std::span<const Plan> plans) noexcept {
+    return !plans.empty() && std::ranges::none_of(plans, [](const Plan& plan) {
+      return plan.id() || plan.steps().empty() || !redis_detail::has_scripts(plan.steps());
+    });
+  }
+
+  static const redis_detail::Script& script_for_all(std::span<const Plan> plans) {
+    std::vector<Step> steps;
+    for (const Plan& plan : plans) {
+      steps.insert(steps.end(), plan.steps().begin(), plan.steps().end());
+    }
+    return redis_detail::script_for(steps, true);
+  }
 
   /// The channel of a key is its name.
   [[nodiscard]] std::string channel_of(const Key& key) const {
@@ -169,7 +215,14 @@ class RedisStoreImpl final : public RedisStore {
       call->asked[i] = AskedStep(plan.steps()[i]);
       call->output += call->asked[i].output;
     }
-    redis_detail::encode(call->request, plan.steps(), call->nonce, client.key_style(), plan.id());
+    std::optional<redis_detail::Alternative> alternative;
+    if (preparing.id) {
+      alternative = preparing.next;
+      ++preparing.next.number;
+    }
+    call->is_alternative = alternative.has_value();
+    redis_detail::encode(call->request, plan.steps(), call->nonce, client.key_style(),
+                         preparing.id ? preparing.id : plan.id(), alternative);
     // The first braces of the request are those of the first key.
     if (client.is_in_cluster()) call->slot = redis_detail::hash_slot(call->request.tail);
     call->done = std::move(done);

@@ -31,6 +31,9 @@ void plans_name_their_step(Context& context);
 void every_form_answers_once(Context& context);
 void batches_answer_in_place(Context& context);
 
+// claims_alternatives.cpp
+void one_alternative_is_admitted(Context& context);
+
 // claims_faults.cpp
 void duplicate_keys_are_errors(Context& context);
 void invalid_keys_are_errors(Context& context);

@@ -34,6 +34,8 @@ constexpr Check all_checks[] = {
     {"an id charges once, however often it is used", ids_charge_once},
     {"every form of a call gives its answer once", every_form_answers_once},
     {"a batch answers each plan in its place", batches_answer_in_place},
+    {"of alternatives the first that can be is admitted, and no other",
+     one_alternative_is_admitted},
     {"concurrent callers get no more than the quota, and no less", concurrent_callers_share, false,
      true},
     {"concurrent plans are all or nothing", concurrent_plans_are_atomic, false, true},

@@ -67,6 +67,14 @@ void BrokenStore::execute_batch(std::span<const Plan> plans, std::span<Completio
   }
 }
 
+void BrokenStore::execute_first(std::span<const Plan> plans, std::span<Completion> done) noexcept {
+  draw_whether_it_shows();
+  if (is(Defect::admits_all_alternatives)) return execute_batch(plans, done);
+  const std::size_t first = is(Defect::skips_alternatives) && plans.size() > 1 ? 1 : 0;
+  for (std::size_t i = 0; i < first; ++i) done[i].fail(Errc::cancelled);
+  Store::execute_first(plans.subspan(first), done.subspan(first));
+}
+
 bool BrokenStore::overlooks(std::error_code error) const noexcept {
   return (is(Defect::accepts_duplicates) && error == Errc::duplicate_key) ||
          (is(Defect::accepts_negative_cost) && error == Errc::invalid_cost) ||

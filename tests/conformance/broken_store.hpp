@@ -39,6 +39,8 @@ enum class Defect {
   checks_and_writes_apart,
   locks_per_step,
   batch_reversed,
+  admits_all_alternatives,
+  skips_alternatives,
   binding_is_another_key,
   forgets_early,
   stamp_moves_back,
@@ -74,6 +76,7 @@ class BrokenStore final : public Store {
 
   void execute(const Plan& plan, Completion done) noexcept override;
   void execute_batch(std::span<const Plan> plans, std::span<Completion> done) noexcept override;
+  void execute_first(std::span<const Plan> plans, std::span<Completion> done) noexcept override;
   [[nodiscard]] Clock& clock() noexcept override { return clock_; }
 
  private:

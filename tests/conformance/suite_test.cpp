@@ -21,6 +21,8 @@ constexpr std::string_view set_back = "a clock that is set back adds no units an
 constexpr std::string_view time = "the instant of a decision is the store's time";
 
 constexpr std::string_view once = "an id charges once, however often it is used";
+constexpr std::string_view alternatives =
+    "of alternatives the first that can be is admitted, and no other";
 constexpr std::string_view once_for = "an id is kept for its time";
 constexpr std::string_view kinds = "a key of another kind of rule is an error";
 constexpr std::string_view output = "output words are those of the kernel";
@@ -55,6 +57,8 @@ constexpr Planted planted[] = {
     {Defect::checks_and_writes_apart, "concurrent callers get no more than the quota, and no less"},
     {Defect::locks_per_step, "concurrent plans are all or nothing"},
     {Defect::batch_reversed, "a batch answers each plan in its place"},
+    {Defect::admits_all_alternatives, alternatives},
+    {Defect::skips_alternatives, alternatives},
     {Defect::binding_is_another_key, "a key that was bound is the same key"},
     {Defect::forgets_early, "a state counts until it expires"},
     {Defect::stamp_moves_back, set_back},

@@ -66,6 +66,7 @@ struct Call {
   unsigned pauses = 0;    // pauses since then
   Time resumes{};         // the end of the current pause
   Errc end{};             // the error with which it ends
+  bool is_alternative = false;  // another plan with its id may be admitted instead
   // In a cluster:
   std::uint16_t slot = 0;
   bool is_asking = false;     // the node is importing the slot: ASKING goes before the request
@@ -87,6 +88,7 @@ struct Call {
     met = {};
     pauses = 0;
     is_asking = false;
+    is_alternative = false;
     redirections = 0;
     cancelled.store(false);
   }

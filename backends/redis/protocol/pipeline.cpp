@@ -193,8 +193,14 @@ Pipeline::Sent Pipeline::take_front() {
 void Pipeline::conclude_call(CallPtr call, const Reply& reply) {
   ++counters_.decided;
   call->leave();
-  conclude({call->asked.data(), call->steps}, {reply.verdicts.data(), call->steps},
-           {reply.output.data(), reply.output_count}, reply.at, Source::redis, call->done);
+  const bool is_unneeded =
+      call->is_alternative && reply.verdicts[0].status == -static_cast<Word>(Errc::id_reused);
+  if (is_unneeded) {
+    call->done.fail(Errc::cancelled);
+  } else {
+    conclude({call->asked.data(), call->steps}, {reply.verdicts.data(), call->steps},
+             {reply.output.data(), reply.output_count}, reply.at, Source::redis, call->done);
+  }
   ended_.push_back(std::move(call));
 }
 

@@ -109,13 +109,13 @@ void append_step(std::string& out, const Step& step, std::uint64_t nonce) {
 /// The arguments of a plan's script. With an id, the nonce is followed by the number of output
 /// words, two bytes, and the plan's fingerprint.
 void append_plan(std::string& out, std::span<const Step> steps, std::uint64_t nonce,
-                 bool has_record) {
+                 bool has_record, Word alternative) {
   append_header(out, '$', sizeof nonce + (has_record ? 2 + sizeof(Word) : 0));
   append_word(out, nonce);
   if (has_record) {
     const std::size_t output = output_count(steps);
     out += {static_cast<char>(output & 255), static_cast<char>(output >> 8)};
-    append_word(out, static_cast<std::uint64_t>(fingerprint(steps)));
+    append_word(out, static_cast<std::uint64_t>((fingerprint(steps) + alternative) % word_limit));
   }
   out += "\r\n";
   for (const Step& step : steps) {
@@ -129,8 +129,9 @@ void append_plan(std::string& out, std::span<const Step> steps, std::uint64_t no
 }  // namespace
 
 void encode(Request& request, std::span<const Step> steps, std::uint64_t nonce,
-            const KeyStyle& style, const std::optional<RequestId>& id) {
-  request.script = &script_for(steps, id.has_value());
+            const KeyStyle& style, const std::optional<RequestId>& id,
+            const std::optional<Alternative>& alternative) {
+  request.script = alternative ? alternative->script : &script_for(steps, id.has_value());
   std::string& out = request.tail;
   out.clear();
   const std::size_t keys = steps.size() + (id ? 1 : 0);
@@ -141,13 +142,14 @@ void encode(Request& request, std::span<const Step> steps, std::uint64_t nonce,
   for (const Step& step : steps) append_key(out, step.key, style, scratch);
   if (id) {
     const auto name = record_name(*id);
-    append_key(out, {steps[0].key.tag(), {name.data(), name.size()}}, style, scratch);
+    const std::string_view tag = alternative ? alternative->tag : steps[0].key.tag();
+    append_key(out, {tag, {name.data(), name.size()}}, style, scratch);
   }
   if (steps.size() == 1 && !id) {
     append_step(out, steps[0], nonce);
     request.words = 3 + keys + 1;
   } else {
-    append_plan(out, steps, nonce, id.has_value());
+    append_plan(out, steps, nonce, id.has_value(), alternative ? alternative->number : 0);
     request.words = 3 + keys + 1 + steps.size();
   }
 }

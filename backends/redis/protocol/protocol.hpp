@@ -29,9 +29,20 @@ struct Request {
   std::string tail;
 };
 
-/// Encodes `steps` into `request`, whose memory is reused. REQUIRES: has_scripts(steps).
+/// One of several plans of which a server admits one: they have one id, and its record under one
+/// tag. The number tells them apart. With one script for all, a server that does not have it
+/// executes none of them, and so none before another.
+struct Alternative {
+  const Script* script = nullptr;
+  std::string_view tag{};
+  Word number = 0;
+};
+
+/// Encodes `steps` into `request`, whose memory is reused. REQUIRES: has_scripts(steps), and an id
+/// if it is an alternative.
 void encode(Request& request, std::span<const Step> steps, std::uint64_t nonce,
-            const KeyStyle& style, const std::optional<RequestId>& id = {});
+            const KeyStyle& style, const std::optional<RequestId>& id = {},
+            const std::optional<Alternative>& alternative = {});
 
 /// Appends the request as EVALSHA, as EVAL with the text of the script, or as FCALL of its
 /// function.
