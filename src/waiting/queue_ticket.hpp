@@ -149,8 +149,11 @@ class QueueTicket : public std::enable_shared_from_this<QueueTicket> {
     return std::exchange(is_entered_, false) ? stored_arrival_ : 0;
   }
   [[nodiscard]] bool is_before(Word rank) const noexcept { return is_entered_ && rank_ < rank; }
-  /// The waiters of this process have this rank, and the ticket another.
-  [[nodiscard]] bool is_misplaced(Word rank) const noexcept { return is_entered_ && rank_ != rank; }
+  /// The waiters of this process have this rank, and the ticket a later one; or an earlier one, for
+  /// which other processes wait.
+  [[nodiscard]] bool is_misplaced(Word rank) const noexcept {
+    return is_entered_ && (rank < rank_ || (rank > rank_ && others_.first() != 0));
+  }
   /// A caller of this rank must enter before it asks.
   [[nodiscard]] bool must_enter(Word rank) const noexcept;
   /// When a caller of this rank, who asks at `ask`, must enter or renew it.
