@@ -102,9 +102,13 @@ void FirstOfWait::start() noexcept {
 void FirstOfWait::on_time() noexcept {
   const auto self = shared_from_this();
   const Time now = clock().now();
+  bool was_due = false;
   for (const std::size_t index : order_) {
-    if (alternatives_[index]->timer() <= now) alternatives_[index]->on_time();
+    if (alternatives_[index]->timer() > now) continue;
+    was_due = true;
+    alternatives_[index]->on_time();
   }
+  if (!was_due) timer_changed();  // it was put off
 }
 
 void FirstOfWait::cancel() noexcept {
