@@ -39,6 +39,7 @@ class FirstOfWait::Alternative final : public Waiter {
   void belong_to(const std::shared_ptr<FirstOfWait>& call, std::size_t index) noexcept {
     call_ = call;
     index_ = index;
+    set_may_leave();
   }
   [[nodiscard]] Question& question() noexcept { return question_; }
 

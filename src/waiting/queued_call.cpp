@@ -90,7 +90,9 @@ bool QueuedCall::is_first() const noexcept {
 }
 
 /// That it surely takes of the limit of this queue, if it is granted.
-Word QueuedCall::own_units() const noexcept { return limits_.size() > 1 ? 0 : home().units; }
+Word QueuedCall::own_units() const noexcept {
+  return limits_.size() > 1 || may_leave_ ? 0 : home().units;
+}
 
 bool QueuedCall::shares_flow_with(const QueuedCall& other) const noexcept {
   return caller_.priority == other.caller_.priority && caller_.flow == other.caller_.flow;

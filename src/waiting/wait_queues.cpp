@@ -42,7 +42,7 @@ Line::Request WaitQueue::request_of(const QueuedCall& call, const Place& place) 
           .flow = call.caller_.flow,
           .weight = call.caller_.weight,
           .units = place.units,
-          .certain = call.limits_.size() > 1 ? 0 : place.units,
+          .certain = call.limits_.size() > 1 || call.may_leave_ ? 0 : place.units,
           .keeps_turns = call.limits_.size() > 1,
           .has_turn = place.standing.has_waited()};
 }
@@ -313,6 +313,7 @@ bool WaitQueues::is_too_late(const WaitQueue& queue, const Line::Place& place, W
   const Waiter& first = *queue.first();
   const Waiter& waiter = *queue.waiters.find(place.number)->second;
   if (&waiter == &first || waiter.stage_ != Waiter::Stage::queued) return false;
+  if (first.may_leave_) return false;
   if (waiter.home().queue != &queue) return false;
   if (waiter.shares_flow_with(first)) ahead -= first.own_units();
   wait = wait_behind(first, waiter, ahead);

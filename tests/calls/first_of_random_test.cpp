@@ -136,7 +136,7 @@ class Crowd {
     }
     charged_ += wanted.cost;
     // A caller with a late answer may be overtaken by those whose requests are under way with it.
-    if (!late_) orders_[caller.alternatives].push_back(name);
+    if (!late_ && !has_windows_) orders_[caller.alternatives].push_back(name);
   }
   /// Nobody is before the oldest, where no call keeps its turn while it waits for another limit. Of
   /// two alternatives with one key, the second one waits behind the first.
