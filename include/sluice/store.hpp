@@ -109,9 +109,9 @@ class Store {
   virtual void execute_batch(std::span<const Plan> plans, std::span<Completion> done) noexcept;
 
   /// Executes the plans in order until one is admitted: those behind it are not executed, and fail
-  /// with Errc::cancelled, or as they would anyhow. One that fails does not stop the others. done[i] receives the outcome of
-  /// plans[i], in this order. By default, it calls execute() for one after the other: each costs a
-  /// round trip. REQUIRES: both spans have the same size.
+  /// with Errc::cancelled, or as they would anyhow. One that fails does not stop the others.
+  /// done[i] receives the outcome of plans[i], in this order. By default, it calls execute() for
+  /// one after the other: each costs a round trip. REQUIRES: both spans have the same size.
   virtual void execute_first(std::span<const Plan> plans, std::span<Completion> done) noexcept;
 
   /// The clock of this store in this process, on which waits are measured.

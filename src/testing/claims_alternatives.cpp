@@ -49,8 +49,8 @@ class Answers {
   void wait() {
     all_.wait();
     for (const Place& place : places_) {
-      require(place.times == 1, "an alternative was answered " + std::to_string(place.times) +
-                                    " times");
+      require(place.times == 1,
+              "an alternative was answered " + std::to_string(place.times) + " times");
     }
   }
   [[nodiscard]] const Answered& operator[](std::size_t i) const { return places_[i].answer; }
@@ -94,8 +94,8 @@ void ask_alternatives(Context& context, Subjects& subjects) {
     if (is_admitted) {
       require(answers[i].error == make_error_code(Errc::cancelled) ||
                   (drawn[i].is_impossible && answers[i].error),
-              describe(drawn[i].steps) + " behind one that was admitted: " +
-                  describe(answers[i].error));
+              describe(drawn[i].steps) +
+                  " behind one that was admitted: " + describe(answers[i].error));
       continue;
     }
     verify(drawn[i].steps, drawn[i].subjects, answers[i]);

@@ -74,11 +74,11 @@ TEST_CASE("a coroutine that is cancelled leaves the queue of each alternative",
   world.use_up();
   boost::asio::cancellation_signal signal;
   boost::system::error_code ended;
-  async_acquire(world.either, 5s,
-                boost::asio::bind_executor(
-                    world.context,
-                    boost::asio::bind_cancellation_slot(
-                        signal.slot(), [&](auto error, const Grants&) { ended = error; })));
+  async_acquire(
+      world.either, 5s,
+      boost::asio::bind_executor(
+          world.context, boost::asio::bind_cancellation_slot(
+                             signal.slot(), [&](auto error, const Grants&) { ended = error; })));
   world.advance(10ms);
   CHECK(world.keys.waiting("a") == 1);
   CHECK(world.keys.waiting("b") == 1);
@@ -97,8 +97,7 @@ TEST_CASE("a context that ends takes its calls out of every queue", "[asio][firs
     boost::asio::co_spawn(
         context,
         [&]() -> awaitable<void> {
-          (void)co_await async_acquire(world.either, Deadline::never(),
-                                       boost::asio::use_awaitable);
+          (void)co_await async_acquire(world.either, Deadline::never(), boost::asio::use_awaitable);
         },
         boost::asio::detached);
     context.poll();

@@ -79,8 +79,8 @@ class Jobs {
   }
   net::awaitable<void> work(Process& process) {
     for (;;) {
-      const Grants grant = co_await asio::async_acquire(*process.keys, Deadline::never(),
-                                                        net::use_awaitable);
+      const Grants grant =
+          co_await asio::async_acquire(*process.keys, Deadline::never(), net::use_awaitable);
       ++grants_[grant.alternative()];
       co_await asio::sleep_for(world_.clock(), 1s, net::use_awaitable);
     }

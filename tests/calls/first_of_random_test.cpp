@@ -119,11 +119,10 @@ class Crowd {
         caller->is_patient ? Deadline::never() : Deadline(Span{random_.between(0, 5'000'000)});
     const std::size_t name = callers_.size();
     callers_.push_back(std::move(caller));
-    callers_[name]->probe = wait_for(
-        first_of(std::move(alternatives)), deadline,
-        [this, name](std::error_code error, Grants grants) {
-          if (!error && grants) granted(name, grants);
-        });
+    callers_[name]->probe = wait_for(first_of(std::move(alternatives)), deadline,
+                                     [this, name](std::error_code error, Grants grants) {
+                                       if (!error && grants) granted(name, grants);
+                                     });
   }
   void granted(std::size_t name, const Grants& grants) {
     Caller& caller = *callers_[name];

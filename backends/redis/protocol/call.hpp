@@ -61,11 +61,11 @@ struct Call {
   std::size_t steps = 0;
   std::size_t output = 0;  // output words of all steps
   Time deadline{};
-  unsigned attempts = 0;  // the number of NOSCRIPT errors
-  Errc met{};             // the last temporary error of the server
-  unsigned pauses = 0;    // pauses since then
-  Time resumes{};         // the end of the current pause
-  Errc end{};             // the error with which it ends
+  unsigned attempts = 0;        // the number of NOSCRIPT errors
+  Errc met{};                   // the last temporary error of the server
+  unsigned pauses = 0;          // pauses since then
+  Time resumes{};               // the end of the current pause
+  Errc end{};                   // the error with which it ends
   bool is_alternative = false;  // another plan with its id may be admitted instead
   // In a cluster:
   std::uint16_t slot = 0;

@@ -30,8 +30,9 @@ class FirstOf {
   static constexpr std::size_t max_alternatives = 16;
   static constexpr int largest_weight = 1000;
 
-  /// The alternative for each call is drawn, in proportion to these, from those that can grant it.
-  /// Throws std::invalid_argument unless there is one for each, 0 to largest_weight, and not all 0.
+  /// The order is drawn for each call: an alternative comes first in proportion to its weight, and
+  /// one of weight 0 last. Throws std::invalid_argument unless there is a weight for each, 0 to
+  /// largest_weight, and not all are 0.
   [[nodiscard]] FirstOf by_weight(std::vector<int> weights) const;
 
   [[nodiscard]] std::size_t size() const noexcept { return alternatives_.size(); }

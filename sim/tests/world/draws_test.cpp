@@ -74,6 +74,14 @@ net::awaitable<void> be_refused(Drawing& in) {
   co_await sluice::asio::with_backoff(gates, scopes, call);
 }
 
+net::awaitable<void> choose(Drawing& in) {
+  const TokenBucket keys(in.store, "keys", Quota::per_second(100));
+  const FirstOf either = first_of({{{keys, "a"}}, {{keys, "b"}}}).by_weight({1, 1});
+  for (int i = 0; i < 20; ++i) {
+    CHECK(co_await async_acquire(either, 0s, net::use_awaitable));
+  }
+}
+
 net::awaitable<void> share_a_rate(Drawing& in) {
   SharedSlidingWindow(in.world.store(), "k")
       .configure("rate", RateType::per_client, 1, 1s, SpentPermits::forgotten);
@@ -106,6 +114,7 @@ const std::map<std::string, Program> programs{{"a breaker", &ask_in_an_outage},
                                               {"leases", &hold_leases},
                                               {"a line", &stand_in_line},
                                               {"with_backoff", &be_refused},
+                                              {"alternatives", &choose},
                                               {"a rate", &share_a_rate},
                                               {"shedding", &shed},
                                               {"a sampler", &sample}};
