@@ -123,6 +123,11 @@ Task<FleetRun::Next> FleetRun::try_once(Worker& worker, Process& process, const 
   if (is_held_back(process, attempt, permit)) {
     co_return may_retry(process, attempt) ? Next::again : Next::give_up;
   }
+  if (process.adaptive_rate()) {
+    const Time when = process.adaptive_rate()->reserve(world_.now());
+    co_await asio::sleep_until(world_.clock(), std::min(when, attempt.deadline));
+    if (when >= attempt.deadline) co_return Next::give_up;
+  }
   co_await thaw(worker);
   if (process.is_dead()) co_return Next::give_up;
   const ApiAnswer answer = co_await call_api(worker, process, job, attempt, permit);
@@ -143,6 +148,9 @@ Task<ApiAnswer> FleetRun::call_api(const Worker& worker, Process& process, const
   recorder_.answered(job, sent, world_.now(), answer.status);
   const bool refused = answer.status == 0 || answer.status == 429 || answer.status == 503;
   if (process.throttle() && !refused) process.throttle()->note_accept(world_.now());
+  if (process.adaptive_rate()) {
+    process.adaptive_rate()->answered(world_.now(), answer.status == 429);
+  }
   if (scenario_.client.breaker) {
     const bool up = answer.status == 200 || answer.status == 429;
     process.breaker().answer(

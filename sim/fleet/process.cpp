@@ -20,6 +20,7 @@ Process::Process(World& world, Store& shared, const Link& link, Clock* clock,
     throttle_.emplace(scenario.client.throttle, scenario.client.throttle_window,
                       stream(scenario.seed, number, throttling));
   }
+  if (scenario.client.adaptive) adaptive_rate_.emplace();
   const LimiterOptions& options = scenario.limiter;
   const bool alone = options.scope == LimiterOptions::Scope::per_process;
   const Word share = alone ? scenario.fleet.workers : 1;

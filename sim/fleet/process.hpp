@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "sim/fleet/adaptive_rate.hpp"
 #include "sim/fleet/limiter.hpp"
 #include "sim/fleet/throttle.hpp"
 #include "sluice/calls/backoff.hpp"
@@ -49,8 +50,9 @@ class Process {
   Limiter& shadow() noexcept { return *shadow_; }
   RetryBudget& budget() noexcept { return budget_; }
   CircuitBreaker& breaker() noexcept { return breaker_; }
-  /// May be empty.
+  /// These may be empty.
   std::optional<AdaptiveThrottle>& throttle() noexcept { return throttle_; }
+  std::optional<AdaptiveRate>& adaptive_rate() noexcept { return adaptive_rate_; }
 
   RehearsedClient client;  ///< the program's own; none: the scenario's
 
@@ -80,6 +82,7 @@ class Process {
   RetryBudget budget_;
   CircuitBreaker breaker_;
   std::optional<AdaptiveThrottle> throttle_;
+  std::optional<AdaptiveRate> adaptive_rate_;
   std::optional<Limiter> limiter_;
   std::optional<Limiter> shadow_;
 };

@@ -252,6 +252,7 @@ const Need needs[] = {
     {"client.breaker", calls_fail,
      "calls that fail otherwise than by a 429: upstream.failures, upstream.queue, client.timeout, "
      "or a fault of kind upstream_down"},
+    {"client.adaptive", answers_429, "upstream.limits, without which no call is answered 429"},
     {"client.throttle_window", [](const S& s) { return s.client.throttle != 0; },
      "client.throttle"},
 

@@ -354,6 +354,9 @@ const Parameter table[] = {
     count<&S::client, &C::budget, 0, 1000>("client.budget", "0",
                                            "percent of calls that may be retried; 0: any number"),
     any<&S::client, &C::breaker>("client.breaker", "false", "a circuit breaker around the API"),
+    any<&S::client, &C::adaptive>(
+        "client.adaptive", "false",
+        "each process paces itself, as the adaptive mode of the AWS SDKs"),
     number<&S::client, &C::throttle, 1000>("client.throttle", "0",
                                            "adaptive throttling: requests a process sends for each "
                                            "that the API accepts (K), 1 to 1000; "

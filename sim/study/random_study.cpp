@@ -118,6 +118,7 @@ class WorldMaker {
     set_if(3, "client.budget", std::to_string(between(1, 50)));
     set_if(3, "client.breaker", "true");
     add_throttle();
+    if (throttle_rng_.below(8) == 0) set("client.adaptive", "true");
   }
 
   void add_throttle() {

@@ -30,6 +30,7 @@ void FirstOfWait::Request::clear() noexcept {
 class FirstOfWait::Alternative final : public Waiter {
  public:
   using Waiter::clock;
+  using Waiter::is_behind;
   using Waiter::reason_for;
   using Waiter::refusal;
   using Waiter::store;
@@ -103,9 +104,10 @@ void FirstOfWait::start() noexcept {
 void FirstOfWait::on_time() noexcept {
   const auto self = shared_from_this();
   const Time now = clock().now();
+  const bool under_way = is_under_way();
   bool was_due = false;
   for (const std::size_t index : order_) {
-    if (alternatives_[index]->timer() > now) continue;
+    if (timer_of(*alternatives_[index], under_way) > now) continue;
     was_due = true;
     alternatives_[index]->on_time();
   }
@@ -118,9 +120,16 @@ void FirstOfWait::cancel() noexcept {
 }
 
 Time FirstOfWait::timer() const {
+  const bool under_way = is_under_way();
   Time first = Time::max();
-  for (const auto& each : alternatives_) first = std::min(first, each->timer());
+  for (const auto& each : alternatives_) first = std::min(first, timer_of(*each, under_way));
   return first;
+}
+
+/// While one of them is under way, those that are behind others in their queue wait for its answer,
+/// also if their time is over: it may be ahead of them.
+Time FirstOfWait::timer_of(const Alternative& alternative, bool under_way) {
+  return under_way && alternative.is_behind() ? Time::max() : alternative.timer();
 }
 
 bool FirstOfWait::is_under_way() const {
@@ -196,7 +205,8 @@ void FirstOfWait::answered(void* question, const Outcome& outcome) noexcept {
   const std::shared_ptr<FirstOfWait> call = std::move(asked.call);
   Completion done = std::move(*asked.at_store);
   asked.at_store.reset();
-  done(outcome);  // it may ask again
+  done(outcome);          // it may ask again
+  call->timer_changed();  // those that waited for the answer have a time again
   {
     const std::lock_guard lock(call->mutex_);
     if (--call->at_store_ > 0) return;

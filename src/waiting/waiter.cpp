@@ -112,6 +112,11 @@ bool Waiter::is_under_way() const {
   return is_at_store() || stage_ == Stage::refunding;
 }
 
+bool Waiter::is_behind() const {
+  const std::lock_guard lock(mutex_);
+  return stage_ == Stage::queued && !is_about_to_ask();
+}
+
 void Waiter::run(const PendingActions& actions) noexcept {
   const std::shared_ptr<Waiter> alive = shared_from_this();
   if (actions.refund) {

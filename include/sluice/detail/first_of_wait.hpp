@@ -63,6 +63,7 @@ class FirstOfWait : public std::enable_shared_from_this<FirstOfWait> {
   void ask(Alternative& asks, const Plan& plan, Completion done) noexcept;
   void ended(std::size_t index, std::error_code error) noexcept;
 
+  [[nodiscard]] static Time timer_of(const Alternative& alternative, bool under_way);
   void send() noexcept;
   [[nodiscard]] const StoreRef& store() const noexcept;
   [[nodiscard]] bool send_some() noexcept;

@@ -211,6 +211,8 @@ class Waiter : private WaitCourse, public std::enable_shared_from_this<Waiter> {
   [[nodiscard]] const Decision& refusal() const noexcept { return refusal_; }
   [[nodiscard]] Clock& clock() const noexcept { return clock_; }
   [[nodiscard]] const StoreRef& store() const noexcept { return store_; }
+  /// It waits for others in its queue.
+  [[nodiscard]] bool is_behind() const;
   /// It is one of several alternatives. Called before start().
   void set_may_leave() noexcept { may_leave_ = true; }
   /// Asks the store what decides whether the call is granted. Called without a mutex.

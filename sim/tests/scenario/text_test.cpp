@@ -307,6 +307,7 @@ TEST_CASE("every parameter's standard text is its default") {
   CHECK(all.client.attempts == standard.client.attempts);
   CHECK(all.client.budget == standard.client.budget);
   CHECK(all.client.breaker == standard.client.breaker);
+  CHECK(all.client.adaptive == standard.client.adaptive);
   CHECK(all.client.throttle == standard.client.throttle);
   CHECK(all.client.throttle_window == standard.client.throttle_window);
   CHECK(all.clock.offset == standard.clock.offset);

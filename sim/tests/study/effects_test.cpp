@@ -99,6 +99,7 @@ const std::map<std::string, std::vector<std::string>> others{
     {"client.attempts", {"2", "1"}},
     {"client.budget", {"1"}},
     {"client.breaker", {"true", "false"}},
+    {"client.adaptive", {"true"}},
     {"client.throttle", {"1.2"}},
     {"client.throttle_window", {"200ms"}},
     {"clock.offset", {"900ms"}},
@@ -183,6 +184,7 @@ class Trouble {
     set("client.attempts", one_of({"1", "4", "1000000"}));
     maybe("client.budget", "10");
     maybe("client.breaker", "true");
+    maybe("client.adaptive", "true");
     maybe("client.throttle", "1.5");
     set("client.throttle_window", "500ms");
     maybe("clock.offset", "500ms");

@@ -170,6 +170,7 @@ struct ClientOptions {
   std::uint32_t attempts = 1'000'000;  ///< calls of one job
   int budget = 0;                      ///< percent of calls that may be retried; 0: any number
   bool breaker = false;                ///< a CircuitBreaker around the API
+  bool adaptive = false;  ///< each process paces itself, as the adaptive mode of the AWS SDKs
   /// Adaptive throttling: the K of max(0, (requests - K * accepts) / (requests + 1)), the share of
   /// calls that a process refuses by itself; 1 to 1000; 0: none.
   double throttle = 0;
