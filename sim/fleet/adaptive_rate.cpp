@@ -36,12 +36,13 @@ void AdaptiveRate::refill(Time now) {
   filled_at_ = now;
 }
 
-Time AdaptiveRate::reserve(Time now) {
+Time AdaptiveRate::reserve(Time now, Time end) {
   if (rate_ == 0) return now;
   refill(now);
-  level_ -= 1;
-  if (level_ >= 0) return now;
-  return now + Span{static_cast<Word>(std::ceil(-level_ / rate_ * 1e6))};
+  const double missing = std::max(0.0, 1 - level_);
+  const Time when = now + Span{static_cast<Word>(std::ceil(missing / rate_ * 1e6))};
+  if (when < end) level_ -= 1;
+  return when;
 }
 
 void AdaptiveRate::answered(Time now, bool is_refused) {

@@ -14,9 +14,9 @@ namespace sluice::sim::scenario {
 /// least 0.5 a second.
 class AdaptiveRate {
  public:
-  /// When a request may be sent that comes now; those that came before go first. Times must not go
-  /// back, here and below.
-  [[nodiscard]] Time reserve(Time now);
+  /// When a request may be sent that comes now; those that came before go first. If that is not
+  /// before `end`, it is not sent. Times must not go back, here and below.
+  [[nodiscard]] Time reserve(Time now, Time end = Time::max());
   void answered(Time now, bool is_refused);
 
   /// Of the bucket, a second. 0: there was no refusal.

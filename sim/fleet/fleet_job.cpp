@@ -124,9 +124,9 @@ Task<FleetRun::Next> FleetRun::try_once(Worker& worker, Process& process, const 
     co_return may_retry(process, attempt) ? Next::again : Next::give_up;
   }
   if (process.adaptive_rate()) {
-    const Time when = process.adaptive_rate()->reserve(world_.now());
-    co_await asio::sleep_until(world_.clock(), std::min(when, attempt.deadline));
+    const Time when = process.adaptive_rate()->reserve(world_.now(), attempt.deadline);
     if (when >= attempt.deadline) co_return Next::give_up;
+    if (when > world_.now()) co_await asio::sleep_until(world_.clock(), when);
   }
   co_await thaw(worker);
   if (process.is_dead()) co_return Next::give_up;

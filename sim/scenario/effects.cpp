@@ -164,10 +164,10 @@ const Need needs[] = {
     {"jobs.patience",
      [](const S& s) {
        return waits_in_line(s) || polls(s) || retries(s) || hears_of_failures(s) ||
-              has_fault(s, Fault::worker_pause);
+              s.client.adaptive || has_fault(s, Fault::worker_pause);
      },
-     "jobs that wait: limiter.wait = \"queue\" or \"poll\" with a limiter, or client.retries other "
-     "than \"none\""},
+     "jobs that wait: limiter.wait = \"queue\" or \"poll\" with a limiter, client.retries other "
+     "than \"none\", or client.adaptive"},
 
     {"limiter.scope", [](const S& s) { return limits(s) || has_shadow(s); },
      "a limiter.kind other than \"none\" and \"ideal\""},

@@ -17,7 +17,7 @@ foreach(level O0 O2)
     string(MAKE_C_IDENTIFIER "${source}" object)
     list(APPEND objects "${folder}/${object}.o")
     execute_process(COMMAND ${LAUNCHER} "${compiler}" -std=c++20 -${level} ${DEFINES} "-I${ROOT}"
-      "-I${ROOT}/include"
+      "-I${ROOT}/include" "-I${ROOT}/sim/include"
       -c "${source}" -o "${folder}/${object}.o" COMMAND_ERROR_IS_FATAL ANY
     )
   endforeach()

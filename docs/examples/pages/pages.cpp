@@ -61,6 +61,14 @@ const std::string page = call([&] {
   }
 });
 }
+std::string send(std::string_view prompt, int account);
+void alternatives(const TokenBucket& requests, const TokenBucket& tokens, const Gates& gates, const Scope& a, const Scope& b, std::string_view prompt, const std::vector<int>& accounts) {
+const Call ask(first_of({
+    {{requests, "account-a"}, {tokens, "account-a", Estimate{800}}, {gates, a}},
+    {{requests, "account-b"}, {tokens, "account-b", Estimate{800}}, {gates, b}},
+}));
+ask([&](Grants& granted) { return send(prompt, accounts[granted.alternative()]); });
+}
 void end(const ConcurrencyLimiter& jobs, const TokenBucket& requests, Rows& rows) {
 const Call export_all({{jobs, "alice"}, {requests, "alice"}}, {.deadline = 10s, .end_by = 60s});
 export_all([&](const StopToken& stop) {
