@@ -52,7 +52,7 @@ constinit const Operation constant_acquire{
     .name = "constant.acquire",
     .id = 75,
     .kind = StateKind::constant,
-    .writes = false,
+    .writes = true,  // as a request that charges, although nothing is stored
     .argument_count = 4,
     .check = check,
     .ttl = ttl,

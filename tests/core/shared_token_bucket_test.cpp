@@ -126,7 +126,7 @@ TEST_CASE("what is spent stays spent over a quota of never or unlimited, and dra
     }
     // Behind a block, which is beyond what a clock is corrected by.
     check_moments(LongKernel(start), {{0ms, set(10), admitted(10, 0s)},
-                                      {0ms, block(1min), admitted(0, 61s - 1us)},
+                                      {0ms, block(1min), admitted(0, 60s + 900ms)},
                                       {0ms, put(), stands},
                                       {0ms, set(10, Inheritance::as_is), admitted(0, 61s - 1us)}});
     // A first quota.
