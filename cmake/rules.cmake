@@ -1,5 +1,6 @@
 # The rules, by the stem of their files. Folders with one file a rule list their files by this.
 set(SLUICE_RULES
+  constant
   fixed_window
   gate
   leases

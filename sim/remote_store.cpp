@@ -1,5 +1,6 @@
 // Messages are kept in a pool and reused, so that a call allocates nothing once the pool is warm.
 #include "sluice/sim/remote_store.hpp"
+#include "sluice/detail/constant.hpp"
 #include "sluice/extend/operation.hpp"
 #include "sluice/extend/subscription.hpp"
 
@@ -178,6 +179,9 @@ void RemoteStore::execute(const Plan& plan, Completion done) noexcept {
   if (closed_) return done.fail(Errc::shut_down);
   if (const PlanFault fault = find_fault(plan); fault.error) {
     return done.fail(fault.error, fault.step);
+  }
+  if (detail::is_constant(plan)) {
+    return detail::answer_constant(plan, timeline_.now(), Source::virtual_store, done);
   }
   if (plan.timeout() < Span{0}) return done.fail(Errc::timed_out);
   try {

@@ -13,6 +13,7 @@
 
 #include "backends/redis/client.hpp"
 #include "backends/redis/protocol/hash_slot.hpp"
+#include "sluice/detail/constant.hpp"
 #include "sluice/detail/uncancelled.hpp"
 #include "sluice/extend/conclude.hpp"
 
@@ -41,8 +42,9 @@ class RedisStoreImpl final : public RedisStore {
 
   void execute(const Plan& plan, Completion done) noexcept override {
     const std::shared_ptr<Client> client = client_;
-    PlanFault fault;
     Preparing preparing{client->clock().now(), 1, {}};
+    if (detail::is_constant(plan)) return answer_constant(plan, preparing.now, done);
+    PlanFault fault;
     CallPtr call = prepare(*client, plan, preparing, done, fault);
     if (!call) return done.fail(fault.error, fault.step);
     client->submit({&call, 1});
@@ -100,6 +102,10 @@ class RedisStoreImpl final : public RedisStore {
   [[nodiscard]] RedisHealth health() const override { return client_->health(); }
 
  private:
+  static void answer_constant(const Plan& plan, Time now, Completion& done) noexcept {
+    detail::answer_constant(plan, now, Source::redis, done);
+  }
+
   /// The data that the calls of a batch share: a time, and memory, which the first call takes after
   /// its checks, because a forked child must not touch a lock.
   struct Preparing {
@@ -125,6 +131,11 @@ class RedisStoreImpl final : public RedisStore {
         preparing.wanted = std::min(calls.size(), plans.size() - i);
       }
       PlanFault fault;
+      if (detail::is_constant(plans[i])) {
+        submit();  // first, as below
+        answer_constant(plans[i], preparing.now, done[i]);
+        continue;
+      }
       calls[ready] = prepare(*client, plans[i], preparing, done[i], fault);
       if (calls[ready]) {
         if (++ready == calls.size()) submit();
@@ -144,7 +155,8 @@ class RedisStoreImpl final : public RedisStore {
   /// Those that have an id keep it.
   static bool may_share_id(std::span<const Plan> plans) noexcept {
     return !plans.empty() && std::ranges::none_of(plans, [](const Plan& plan) {
-      return plan.id() || plan.steps().empty() || !redis_detail::has_scripts(plan.steps());
+      return plan.id() || plan.steps().empty() || detail::is_constant(plan) ||
+             !redis_detail::has_scripts(plan.steps());
     });
   }
 

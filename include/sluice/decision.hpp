@@ -10,6 +10,10 @@
 
 namespace sluice {
 
+/// The limit of a limiter that allows everything and charges nothing: see docs/composing.md. What
+/// remains of it is as much.
+inline constexpr Word unlimited = word_limit;
+
 /// Which store made a decision.
 enum class Source : std::uint8_t {
   memory,
@@ -50,8 +54,10 @@ struct Decision {
   Word remaining = 0;
   /// How long to wait before a retry. It is exact: without other requests, the same request is
   /// refused 1 us before `at + retry_after` and allowed at it. Zero when allowed, except for a
-  /// reservation: then it is the wait until the reserved time.
+  /// reservation: then it is the wait until the reserved time. `never` of a limit of 0.
   Span retry_after{0};
+  /// The `retry_after` of a limit of 0: no wait helps.
+  static constexpr Span never{word_limit};
   /// From `at` until nothing is spent any more, without further requests.
   Span reset_after{0};
   /// The time of the decision by the store's clock, as it was read when the decision began. Of two

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "sluice/decision.hpp"
 #include "sluice/detail/count_type.hpp"
 #include "sluice/detail/text_arg.hpp"
 #include "sluice/time.hpp"
@@ -70,10 +71,18 @@ class Cost {
 /// that every intermediate result of a rule is an integer that a double represents exactly. A value
 /// out of range throws std::invalid_argument, which names the value and the allowed range. Counts
 /// and bursts are of any CountType; other types (floating point, bool, characters) do not compile.
+///
+/// A count of 0 is never(). It and unlimited() are quotas without a period and a burst: their
+/// capacity() is 0 and sluice::unlimited, and they have no common state with other quotas.
 class Quota {
  public:
   /// The upper bound of burst * period() + refill().
   static constexpr Word bound = word_limit / 2;
+
+  /// Nothing is allowed, whatever the wait.
+  static Quota never() noexcept { return Quota(0); }
+  /// Everything is allowed, and nothing is charged.
+  static Quota unlimited() noexcept { return Quota(sluice::unlimited); }
 
   /// `count` units every `period`, on top of a burst; the burst is `count` unless burst() sets it,
   /// or the largest possible burst if `count` is too large for a burst at this rate. The period
@@ -111,7 +120,8 @@ class Quota {
 
   /// Parses what to_string() writes and the usual spellings of units:
   ///
-  ///     QUOTA  = COUNT "/" PERIOD [":" BURST]      30/min, 25/5s, 10/s:3
+  ///     QUOTA  = COUNT "/" PERIOD [":" BURST]      30/min, 25/5s, 10/s:3, 0/s
+  ///            | "never" | "unlimited"
   ///     PERIOD = [NUMBER] UNIT
   ///     UNIT   = us | ms | s | sec | second[s] | m | min | minute[s] |
   ///              h | hr | hour[s] | d | day[s] | week[s]
@@ -122,7 +132,7 @@ class Quota {
   /// the first 64 bytes of `text` with everything but printable ASCII as `\\xNN`.
   static Quota parse(detail::TextArg text);
 
-  /// The same rate with another burst.
+  /// The same rate with another burst. never() and unlimited() have none.
   template <CountType T>
   Quota burst(T units) const {
     return with_burst(detail::Given(units));
@@ -141,20 +151,26 @@ class Quota {
     return Span{(capacity_ * period_ + refill_ - 1) / refill_};
   }
 
+  [[nodiscard]] constexpr bool is_never() const noexcept { return capacity_ == 0; }
+  [[nodiscard]] constexpr bool is_unlimited() const noexcept {
+    return capacity_ == sluice::unlimited;
+  }
+
   friend bool operator==(const Quota&, const Quota&) = default;
 
  private:
+  explicit Quota(Word constant) noexcept : capacity_(constant) {}
   Quota(std::string_view what, detail::Given count, SpanArg period);
   [[nodiscard]] Quota with_burst(detail::Given units) const;
 
   Word capacity_ = 0;
-  Word refill_ = 0;
-  Word period_ = 0;
+  Word refill_ = 1;
+  Word period_ = 1;
 };
 
 /// The quota in the grammar of Quota::parse(): parse(to_string(q)) == q for every quota. "60/min"
 /// if the burst is refilled in one unit of time, else "10/s:3" by the smallest unit in which a
-/// whole number of units is refilled, else "3/7us:5".
+/// whole number of units is refilled, else "3/7us:5". "never" and "unlimited".
 [[nodiscard]] std::string to_string(const Quota& quota);
 std::ostream& operator<<(std::ostream& out, const Quota& quota);
 

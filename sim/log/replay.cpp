@@ -2,6 +2,7 @@
 #include "sim/log/replay.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "sluice/limiters/token_bucket.hpp"
 #include "sluice/virtual_store.hpp"
@@ -17,6 +18,9 @@ Time time_of(const LogRequest& request) { return to_time(request.second * 1'000'
 
 NamedQuota parse_named_quota(std::string_view text, Word burst) {
   const Quota quota = Quota::parse(text);
+  if (quota.is_never() || quota.is_unlimited()) {
+    throw std::invalid_argument("a quota to try must be a rate, got " + to_string(quota));
+  }
   const std::size_t colon = text.find(':');
   const bool names_burst = colon != std::string_view::npos;
   return {std::string(text.substr(0, colon)),

@@ -83,8 +83,11 @@ void CallTries::granted(const Grants& grants) {
     return;
   }
   const Claim& claim = claims()[std::min<std::size_t>(grants.decision().step, claims().size() - 1)];
-  throw NotGranted("\"" + claim.limit().name() + "\" did not " +
-                       (is_gate(claim) ? "open" : "grant the call") + " in time",
+  const bool is_never = grants.decision().retry_after == Decision::never;
+  throw NotGranted("\"" + claim.limit().name() + "\" " +
+                       (is_never         ? "has a limit of 0, and grants no call"
+                        : is_gate(claim) ? "did not open in time"
+                                         : "did not grant the call in time"),
                    grants.decision());
 }
 

@@ -1,6 +1,7 @@
 // The table of operations: adding an algorithm adds its rows here.
 #include "sluice/extend/operation.hpp"
 
+#include "sluice/rules/constant.hpp"
 #include "sluice/rules/fixed_window.hpp"
 #include "sluice/rules/gate.hpp"
 #include "sluice/rules/leases.hpp"
@@ -75,6 +76,8 @@ std::span<const Operation* const> operations() noexcept {
       &sliding_window_reward,
       &sliding_window_reset,
       &token_bucket_refund_in_full,
+      &constant_acquire,
+      &constant_peek,
   };
   return table;
 }

@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "sluice/detail/constant.hpp"
 #include "src/core/unit_text.hpp"
 #include "src/util/quoted.hpp"
 
@@ -94,7 +95,8 @@ class Reader {
   }
   [[noreturn]] void expected(const std::string& what) const {
     reject(
-        "a quota is COUNT/PERIOD or COUNT/PERIOD:BURST, such as 30/min, 25/5s or 10/s:3: "
+        "a quota is COUNT/PERIOD or COUNT/PERIOD:BURST, such as 30/min, 25/5s or 10/s:3, or never "
+        "or unlimited: "
         "expected " +
         what + " at byte " + std::to_string(at_ + 1) + ", got " + detail::quoted(text_));
   }
@@ -128,12 +130,11 @@ bool is_unit(Word us) {
 }  // namespace
 
 Quota::Quota(std::string_view what, detail::Given given, SpanArg period) {
-  if (!given.within(1, word_limit)) {
+  if (!given.within(0, word_limit)) {
     const std::string most = std::to_string(word_limit);
-    const bool low = given.negative || given.bits == 0;
     reject(std::string(what) +
-           (low ? " must be 1 or more, got " + text_of(given) + " (at most " + most + ")"
-                : " must be 1 to " + most + " (2^52), got " + text_of(given)));
+           (given.negative ? " must be 0 or more, got " + text_of(given) + " (at most " + most + ")"
+                           : " must be 0 to " + most + " (2^52), got " + text_of(given)));
   }
   if (!period.is_exact()) reject("the period must be a whole number of microseconds");
   const Word count = given.word();
@@ -141,6 +142,7 @@ Quota::Quota(std::string_view what, detail::Given given, SpanArg period) {
     reject("the period must be 1 us to 2^52 us (142 years), got " + std::to_string(period.count()) +
            " us");
   }
+  if (count == 0) return;  // never
   const Word common = std::gcd(count, period.count());
   refill_ = count / common;
   period_ = period.count() / common;
@@ -154,6 +156,9 @@ Quota::Quota(std::string_view what, detail::Given given, SpanArg period) {
 }
 
 Quota Quota::with_burst(detail::Given burst) const {
+  if (detail::is_constant(capacity_)) {
+    reject("a quota of " + to_string(*this) + " has no burst, got " + text_of(burst));
+  }
   const Word largest = largest_burst(refill_, period_);
   if (!burst.within(1, largest)) {
     reject("burst must be 1 to " + std::to_string(largest) + " at " + std::to_string(refill_) +
@@ -165,6 +170,8 @@ Quota Quota::with_burst(detail::Given burst) const {
 }
 
 Quota Quota::parse(detail::TextArg text) {
+  if (text.view() == "never") return never();
+  if (text.view() == "unlimited") return unlimited();
   Reader reader(text);
   const Word count = reader.number("a whole number");
   reader.require('/', "a slash");
@@ -172,13 +179,14 @@ Quota Quota::parse(detail::TextArg text) {
   std::optional<Word> burst;
   if (reader.take(':')) burst = reader.number("a burst, which is a whole number,");
   if (!reader.at_end()) reader.expected(burst ? "the end" : "a colon and a burst, or the end");
-  if (count < 1 || count > word_limit) {
-    reader.out_of_range("the count of a quota must be 1 to " + std::to_string(word_limit) +
+  if (count < 0 || count > word_limit) {
+    reader.out_of_range("the count of a quota must be 0 to " + std::to_string(word_limit) +
                         " (2^52)");
   }
   if (period == 0) {
     reader.out_of_range("the period of a quota must be 1 us to 2^52 us (142 years)");
   }
+  if (burst && count == 0) reader.out_of_range("a quota of never has no burst");
   if (burst && *burst > bound) {
     reader.out_of_range("the burst of a quota must be 1 to " + std::to_string(bound) + " (2^51)");
   }
@@ -201,6 +209,8 @@ std::string detail::span_text(Span span) {
 }
 
 std::string detail::rate_text(const Quota& quota) {
+  if (quota.is_never()) return "never";
+  if (quota.is_unlimited()) return "unlimited";
   for (const Word unit :
        {Word{1'000'000}, Word{60'000'000}, Word{3'600'000'000}, Word{86'400'000'000}}) {
     if (unit % quota.period() == 0 && quota.refill() <= word_limit / (unit / quota.period())) {
@@ -212,6 +222,7 @@ std::string detail::rate_text(const Quota& quota) {
 
 std::string to_string(const Quota& quota) {
   const Word capacity = quota.capacity();
+  if (detail::is_constant(capacity)) return detail::rate_text(quota);
   // The time in which the burst is refilled.
   const Word back_in =
       capacity % quota.refill() == 0 ? capacity / quota.refill() * quota.period() : 0;

@@ -41,8 +41,15 @@ std::string_view to_string(Source source) noexcept {
 std::string to_string(const Decision& d) {
   std::string out = d.allowed ? "allowed" : "refused";
   if (d.allowed && d.retry_after != Span{0}) out += " in " + detail::text_of(d.retry_after);
-  out += ", " + std::to_string(d.remaining) + " of " + std::to_string(d.limit) + " left";
-  if (!d.allowed && d.retry_after != Span{0}) {
+  const bool is_never = !d.allowed && d.retry_after == Decision::never;
+  if (d.limit == unlimited) {
+    out += ", unlimited";
+  } else {
+    out += ", " + std::to_string(d.remaining) + " of " + std::to_string(d.limit) + " left";
+  }
+  if (is_never) {
+    out += ", never";
+  } else if (!d.allowed && d.retry_after != Span{0}) {
     out += ", retry after " + detail::text_of(d.retry_after);
   }
   if (d.reset_after != Span{0}) out += ", reset after " + detail::text_of(d.reset_after);

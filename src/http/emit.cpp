@@ -22,6 +22,14 @@ Span told_wait(const Decision& decision) noexcept {
   return decision.allowed ? decision.reset_after : decision.retry_after;
 }
 
+/// A refusal by a limit of 0: nothing is told about its end.
+bool is_never(const Decision& decision) noexcept {
+  return !decision.allowed && decision.limit == 0 && decision.retry_after == Decision::never;
+}
+
+/// Of an unlimited policy, clients are told nothing.
+bool is_told(const Limited& limited) noexcept { return limited.policy.limit() != unlimited; }
+
 Text checked(const char* what, std::string_view given, bool any_bytes) {
   Text text;
   const bool printable = any_bytes || std::all_of(given.begin(), given.end(),
@@ -82,18 +90,25 @@ void write_state(LimitHeaders& out, const Limited& limited) noexcept {
   out.write(";r=");
   // The largest integer of a structured field has 15 digits.
   out.write(std::clamp(limited.decision.remaining, Word{0}, Word{999'999'999'999'999}));
-  out.write(";t=");
-  out.write(whole_seconds(told_wait(limited.decision)));
+  if (!is_never(limited.decision)) {
+    out.write(";t=");
+    out.write(whole_seconds(told_wait(limited.decision)));
+  }
   write_partition(out, limited.policy);
 }
 
 template <class Write>
 void write_list(LimitHeaders& out, std::string_view name, std::span<const Limited> limits,
                 Write item) noexcept {
-  out.begin(name);
-  for (std::size_t i = 0; i < limits.size(); ++i) {
-    if (i > 0) out.write(", ");
-    item(limits[i]);
+  std::size_t told = 0;
+  for (const Limited& limit : limits) {
+    if (!is_told(limit) || told == LimitHeaders::max_policies) continue;
+    if (told++ == 0) {
+      out.begin(name);
+    } else {
+      out.write(", ");
+    }
+    item(limit);
   }
 }
 
@@ -113,6 +128,7 @@ std::string_view unit_of(const Policy& policy) noexcept {
 const Limited* primary_of(std::span<const Limited> limits, std::string_view name) noexcept {
   const Limited* chosen = nullptr;
   for (const Limited& limit : limits) {
+    if (!is_told(limit)) continue;
     const bool applies = name.empty() ? unit_of(limit.policy) == unit_of(limits.front().policy)
                                       : limit.policy.name() == name;
     if (applies && (chosen == nullptr || is_tighter(limit, *chosen))) chosen = &limit;
@@ -126,6 +142,7 @@ void write_triple(LimitHeaders& out, const Limited& limited, ResetForm form) noe
   out.write(limited.policy.limit());
   out.begin("X-RateLimit-Remaining");
   out.write(std::clamp(decision.remaining, Word{0}, word_limit));
+  if (is_never(decision)) return;
   out.begin("X-RateLimit-Reset");
   const Span wait{whole_seconds(told_wait(decision)) * second};
   if (form == ResetForm::seconds) {
@@ -139,7 +156,7 @@ void write_triple(LimitHeaders& out, const Limited& limited, ResetForm form) noe
 }  // namespace
 
 Policy::Policy(sluice::detail::TextArg name, const Quota& quota, const Options& options)
-    : Policy(name, WindowLimit{quota.capacity(), quota.full_after()}, options) {}
+    : Policy(name, WindowLimit{quota.capacity(), std::max(quota.full_after(), Span{1})}, options) {}
 
 Policy::Policy(sluice::detail::TextArg name, WindowLimit window, const Options& options)
     : name_(checked("name", name, false)),
@@ -193,16 +210,15 @@ LimitHeaders limit_headers(std::span<const Limited> limits, const EmitOptions& o
   LimitHeaders out;
   if (limits.empty()) return out;
   const Decision& tightest = std::min_element(limits.begin(), limits.end(), is_tighter)->decision;
-  if (!tightest.allowed) {
+  if (!tightest.allowed && !is_never(tightest)) {
     out.begin("Retry-After");
     // A refusal without a hint is retried after a second, not at once.
     out.write(std::max(whole_seconds(tightest.retry_after), Word{1}));
   }
   if (options.rate_limit) {
-    const auto told = limits.first(std::min(limits.size(), LimitHeaders::max_policies));
-    write_list(out, "RateLimit-Policy", told,
+    write_list(out, "RateLimit-Policy", limits,
                [&](const Limited& l) { write_policy(out, l.policy); });
-    write_list(out, "RateLimit", told, [&](const Limited& l) { write_state(out, l); });
+    write_list(out, "RateLimit", limits, [&](const Limited& l) { write_state(out, l); });
   }
   const Limited* const primary = primary_of(limits, options.primary);
   if (options.x_rate_limit && primary != nullptr) write_triple(out, *primary, options.reset);

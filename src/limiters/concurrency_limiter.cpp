@@ -10,8 +10,8 @@ namespace sluice {
 ConcurrencyLimiter::ConcurrencyLimiter(const StoreHandle& store, detail::TextArg name, Word limit,
                                        const LeaseOptions& options)
     : Waitable(store.address()), leases_(store, name, options, queues()), limit_(limit) {
-  if (limit < 1 || limit > word_limit) {
-    throw std::invalid_argument("ConcurrencyLimiter: limit must be 1 to 2^52, got " +
+  if (limit < 0 || limit > unlimited) {
+    throw std::invalid_argument("ConcurrencyLimiter: limit must be 0 to 2^52, got " +
                                 std::to_string(limit));
   }
 }

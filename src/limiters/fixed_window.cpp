@@ -16,6 +16,11 @@ constexpr int max_asked = 3;
 
 constexpr std::size_t window_words = 1 + FixedWindowRule::boundaries;
 
+/// -1 of a number beyond the range of limits.
+Word word_of(detail::Given limit) noexcept {
+  return limit.within(0, word_limit) ? limit.word() : -1;
+}
+
 }  // namespace
 
 /// Any thread may call any member.
@@ -45,14 +50,15 @@ struct FixedWindow::Known {
 
 FixedWindow::FixedWindow(const StoreHandle& store, detail::TextArg name, detail::Given limit,
                          Calendar calendar)
-    : KeyedLimiter(store, name, calendar.to_string()),
+    : KeyedLimiter(store, name, detail::unit_under(calendar.to_string(), word_of(limit))),
       limit_(0),
       calendar_(std::move(calendar)),
       known_(std::make_shared<Known>()) {
-  if (!limit.within(1, FixedWindowRule::max_limit)) {
+  if (!limit.within(0, FixedWindowRule::max_limit) && word_of(limit) != unlimited) {
     const std::string shown = limit.negative ? std::to_string(static_cast<std::int64_t>(limit.bits))
                                              : std::to_string(limit.bits);
-    throw std::invalid_argument("the limit of a window must be 1 to 2^42, got " + shown);
+    throw std::invalid_argument("the limit of a window must be 0 to 2^42, or unlimited, got " +
+                                shown);
   }
   limit_ = limit.word();
 }
@@ -60,6 +66,7 @@ FixedWindow::FixedWindow(const StoreHandle& store, detail::TextArg name, detail:
 Step FixedWindow::step(const Operation& operation, const Key& key, Cost cost) const noexcept {
   Step result{&operation, named(key), {limit_}};
   result.args[7] = cost.value();
+  if (detail::is_constant(limit_)) return detail::constant_step(result);
   const auto words = std::span(result.args).subspan<1, window_words>();
   const auto set_words = [&](Time time) {
     const auto the_words = calendar_.words(time);
@@ -85,9 +92,9 @@ Step FixedWindow::step(const Operation& operation, const Key& key, Cost cost) co
 Step FixedWindow::refund_step(const Key& key, const Reservation& grant,
                               Cost amount) const noexcept {
   const Calendar::Window window = calendar_.window(grant.at);
-  return {&fixed_window_refund,
-          named(key),
-          {limit_, to_word(window.begin), to_word(window.end), amount.value()}};
+  return detail::by_limit({&fixed_window_refund,
+                           named(key),
+                           {limit_, to_word(window.begin), to_word(window.end), amount.value()}});
 }
 
 /// It sends a calendar of the grant's window alone: once that has ended, it does not contain the
@@ -95,9 +102,9 @@ Step FixedWindow::refund_step(const Key& key, const Reservation& grant,
 Step FixedWindow::charge_step(const Key& key, const Reservation& grant, Cost units) const noexcept {
   const Calendar::Window window = calendar_.window(grant.at);
   const Word end = to_word(window.end);
-  return {&fixed_window_adjust,
-          named(key),
-          {limit_, 0, to_word(window.begin), end, end, end, end, units.value()}};
+  return detail::by_limit({&fixed_window_adjust,
+                           named(key),
+                           {limit_, 0, to_word(window.begin), end, end, end, end, units.value()}});
 }
 
 Step FixedWindow::clock_step(const Key& key) const noexcept {
@@ -105,7 +112,7 @@ Step FixedWindow::clock_step(const Key& key) const noexcept {
   // so that it reads no state.
   return {&fixed_window_peek,
           detail::LimiterKey{named(key).with_unit("clock"), store_handle().address()},
-          {limit_, std::chrono::microseconds{std::chrono::hours{1}}.count()}};
+          {1, std::chrono::microseconds{std::chrono::hours{1}}.count()}};
 }
 
 void FixedWindow::learn_clock(const Decision& answer) const noexcept {

@@ -5,6 +5,7 @@
 #include <new>
 #include <stdexcept>
 
+#include "sluice/detail/constant.hpp"
 #include "sluice/detail/held_lease.hpp"
 #include "sluice/detail/lease_manager.hpp"
 #include "sluice/limiters/detail/lease.hpp"
@@ -23,6 +24,9 @@ void put_id(Word* words, const LeaseId& id) noexcept {
 }
 
 constexpr std::size_t granted_words = 4;
+
+/// No lease has a weight of 0, whatever the limit.
+Word valid_weight(Cost weight) noexcept { return weight.value() < 1 ? -1 : weight.value(); }
 
 /// Zero: within the store's default timeout.
 detail::ReleaseStepVerb release_verb(const detail::HeldLease& held, Span within) noexcept {
@@ -60,7 +64,7 @@ void HeldLease::granted(const Decision& decision, std::span<const Word> output,
   const auto bounded = [](Word word) { return std::clamp(word, -word_limit, word_limit); };
   const Word left =
       std::clamp(bounded(output[3]) - bounded(to_word(decision.at)), Word{0}, terms_.ttl);
-  safe_until_ = bounded(to_word(asked_at)) + left;
+  safe_until_ = holds_nothing() ? word_limit : bounded(to_word(asked_at)) + left;
 }
 
 Step HeldLease::renew_step() const noexcept {
@@ -107,7 +111,7 @@ void HeldLease::end_release(Releasing releasing, bool released) noexcept {
 bool HeldLease::release(Span within, std::error_code& error) noexcept {
   const auto releasing = begin_release(error);
   if (!releasing) return false;
-  const bool released = run(release_verb(*this, within), error);
+  const bool released = holds_nothing() || run(release_verb(*this, within), error);
   end_release(*releasing, !error);
   return released;
 }
@@ -115,6 +119,7 @@ bool HeldLease::release(Span within, std::error_code& error) noexcept {
 void HeldLease::release_later(const std::shared_ptr<HeldLease>& held) noexcept {
   const State was = held->state_.exchange(State::returned);
   if (was == State::returning || was == State::returned || held->is_orphaned()) return;
+  if (held->holds_nothing()) return;
   try {
     Running<ReleaseStepVerb, KeepHeld>::start(release_verb(*held, held->terms_.release_within),
                                               held);
@@ -250,14 +255,14 @@ Step LeaseManager::acquire_step(const Key& key, Share share, Cost weight,
                                 const LeaseId& id) const noexcept {
   Step step{&leases_acquire,
             named(key),
-            {share.limit, weight.value(), options_.ttl.count(), share.tier, known_id}};
+            {share.limit, valid_weight(weight), options_.ttl.count(), share.tier, known_id}};
   put_id(&step.args[5], id);
-  return step;
+  return by_limit(step);
 }
 Step LeaseManager::acquire_new_step(const Key& key, Share share, Cost weight,
                                     const LeaseId& id) const noexcept {
   Step step = acquire_step(key, share, weight, id);
-  step.args[4] = fresh_id;
+  if (step.operation == &leases_acquire) step.args[4] = fresh_id;
   return step;
 }
 LeaseId LeaseManager::draw_id() const {
@@ -265,23 +270,23 @@ LeaseId LeaseManager::draw_id() const {
                                                : rng_of(store_->clock(), DrawFor::lease));
 }
 Step LeaseManager::peek_step(const Key& key, Share share, Cost weight) const noexcept {
-  return {&leases_peek, named(key), {share.limit, weight.value(), share.tier}};
+  return by_limit({&leases_peek, named(key), {share.limit, valid_weight(weight), share.tier}});
 }
 Step LeaseManager::release_step(const Key& key, Word limit, const LeaseId& id) const noexcept {
-  Step step{&leases_release, named(key), {limit, 0}};
+  Step step{&leases_release, named(key), {std::max(limit, Word{1}), 0}};
   put_id(&step.args[2], id);
   return step;
 }
 Step LeaseManager::renew_step(const Key& key, Word limit, const LeaseId& id) const noexcept {
-  Step step{&leases_renew, named(key), {limit, options_.ttl.count(), 0}};
+  Step step{&leases_renew, named(key), {std::max(limit, Word{1}), options_.ttl.count(), 0}};
   put_id(&step.args[3], id);
   return step;
 }
 Step LeaseManager::reset_step(const Key& key, Word limit) const noexcept {
-  return {&leases_reset, named(key), {limit}};
+  return {&leases_reset, named(key), {std::max(limit, Word{1})}};
 }
 Step LeaseManager::block_step(const Key& key, Word limit, Span span) const noexcept {
-  return {&leases_block, named(key), {limit, span.count()}};
+  return by_limit({&leases_block, named(key), {limit, span.count()}});
 }
 
 }  // namespace detail
@@ -350,7 +355,8 @@ StopToken Lease::lost_token() { return held_ ? held_->lost_token() : StopToken{}
 
 void Lease::keep_alive(LeaseRenewer& renewer, OnLost on_lost) {
   // At the end of a simulated world the renewer may have been destroyed as well.
-  if (held_ && !held_->is_orphaned()) renewer.keep(held_, std::move(on_lost));
+  if (held_ && !held_->is_orphaned() && !held_->holds_nothing())
+    renewer.keep(held_, std::move(on_lost));
 }
 
 }  // namespace sluice

@@ -9,6 +9,8 @@ std::optional<Plan> RenewVerb::next() noexcept {
     error_ = Errc::shut_down;
     return std::nullopt;
   }
+  renewed_ = held_->holds_nothing();
+  if (renewed_) return std::nullopt;
   asked_at_ = store().clock().now();
   step_ = held_->renew_step();
   return Plan(*step_);
@@ -25,6 +27,11 @@ std::optional<Plan> ReleaseVerb::next() noexcept {
   step_ = held_->release_step();
   releasing_ = held_->begin_release(error_);
   if (!releasing_) return std::nullopt;
+  if (held_->holds_nothing()) {
+    released_ = true;
+    held_->end_release(*releasing_, true);
+    return std::nullopt;
+  }
   return Plan(*step_);
 }
 

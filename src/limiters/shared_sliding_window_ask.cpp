@@ -2,6 +2,7 @@
 // that has changed.
 #include <algorithm>
 
+#include "sluice/detail/constant.hpp"
 #include "sluice/rules/sliding_window.hpp"
 #include "src/limiters/shared_sliding_window_rates.hpp"
 
@@ -19,7 +20,7 @@ bool settles(const Step& asked) noexcept { return asked.operation == &sliding_wi
 bool decides(const Step& asked) noexcept {
   return asked.operation == &sliding_window_acquire || asked.operation == &sliding_window_peek;
 }
-/// The least rate under which the request can succeed.
+/// The least rate under which the request can be decided.
 Word needed_by(const Step& asked) noexcept { return decides(asked) ? asked.args[1] : 0; }
 
 }  // namespace
@@ -99,16 +100,17 @@ std::array<Step, 2> SharedSlidingWindow::Rates::steps(const Rate& rate,
   }
   const Step expect{&shared_sliding_window_expect,
                     detail::LimiterKey(rate.key(), *store_),
-                    {rate.setting.rate, rate.setting.version, needed_by(asked),
+                    {rate.setting.rate, rate.setting.version,
+                     detail::is_constant(rate.setting.rate) ? 0 : needed_by(asked),
                      options_.keep_alive.count(), rate.first_end}};
-  return {expect, of_log};
+  return {expect, detail::by_limit(of_log)};
 }
 
 SharedSlidingWindow::Asking::Asking(std::shared_ptr<const Rates> rates, const Step& asked,
                                     const std::optional<RequestId>& id) noexcept
     : rates_(std::move(rates)), rate_(rates_->of(asked.key)), asked_(asked), id_(id) {
   // The stored rate may be larger than the remembered one.
-  remembered_ = rate_ != nullptr && needed_by(asked) <= rate_->setting.rate;
+  remembered_ = rate_ != nullptr && rate_->decides(needed_by(asked));
   if (rate_ == nullptr) {
     const auto of_key = [&] {
       rate_ = std::make_shared<const Rate>(
@@ -227,7 +229,7 @@ SharedSlidingWindowSteps SharedSlidingWindow::steps(const Step& asked,
   SharedSlidingWindowSteps result;
   error.clear();
   auto rate = rates_->of(asked.key);
-  if (!rate || needed_by(asked) > rate->setting.rate) {
+  if (!rate || !rate->decides(needed_by(asked))) {
     std::array<Word, Rule::read_output> output{};
     static_cast<void>(detail::decide_own(store(), rates_->read_step(asked.key), error, {}, output));
     if (!error) rate = rates_->remember(asked.key, output, error);

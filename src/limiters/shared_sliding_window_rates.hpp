@@ -28,6 +28,10 @@ struct SharedSlidingWindow::Rate {
   Word longest = 0;           // how long a unit is kept
 
   [[nodiscard]] Key key() const noexcept { return {tag, name}; }
+  /// Whether a request of so many units can be decided; a rate of 0 refuses it.
+  [[nodiscard]] bool decides(Word units) const noexcept {
+    return setting.rate == 0 || units <= setting.rate;
+  }
 };
 
 class SharedSlidingWindow::Rates {

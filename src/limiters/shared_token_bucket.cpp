@@ -107,6 +107,8 @@ std::optional<SharedTokenBucket::Setting> SharedTokenBucket::Verbs::AsSetting::o
   const Word burst = word_of(outcome, 1);
   Decision decision = outcome.decision;
   decision.limit = burst;
+  if (burst == 0) return Setting{Quota::never(), version, decision};
+  if (burst == unlimited) return Setting{Quota::unlimited(), version, decision};
   const Quota quota = Quota::per(word_of(outcome, 2), Span{word_of(outcome, 3)}).burst(burst);
   return Setting{quota, version, decision};
 }

@@ -25,9 +25,9 @@ void require(const std::vector<WindowLimit>& windows) {
   for (std::size_t k = 0; k < windows.size(); ++k) {
     const auto& [limit, span] = windows[k];
     const std::string which = "sliding windows: window " + std::to_string(k) + ": ";
-    if (limit < 1 || limit > Rule::max_limit) {
-      reject(which + "the limit must be 1 to " + std::to_string(Rule::max_limit) + ", got " +
-             std::to_string(limit));
+    if (limit != unlimited && (limit < 0 || limit > Rule::max_limit)) {
+      reject(which + "the limit must be 0 to " + std::to_string(Rule::max_limit) +
+             ", or unlimited, got " + std::to_string(limit));
     }
     if (span.count() < 1 || span.count() > Rule::max_span) {
       reject(which + "the span must be 1 us to 366 days (" + std::to_string(Rule::max_span) +
@@ -44,6 +44,13 @@ void require(const std::vector<WindowLimit>& windows) {
   }
 }
 
+/// The smallest limit.
+Word least_of(std::span<const WindowLimit> windows) noexcept {
+  Word least = unlimited;
+  for (const WindowLimit& window : windows) least = std::min(least, window.limit);
+  return least;
+}
+
 /// "1s+1min,grants", in any order of the windows. Older programs log units under "1s+1min".
 std::string unit_of(std::vector<WindowLimit> windows) {
   std::sort(windows.begin(), windows.end(),
@@ -52,7 +59,7 @@ std::string unit_of(std::vector<WindowLimit> windows) {
   for (const WindowLimit& window : windows) {
     unit += (unit.empty() ? "" : "+") + detail::span_text(window.span);
   }
-  return unit + ",grants";
+  return detail::unit_under(unit + ",grants", least_of(windows));
 }
 
 struct Beside {
@@ -89,11 +96,10 @@ SlidingWindow::SlidingWindow(const StoreHandle& store, detail::TextArg name,
                              std::vector<WindowLimit> windows)
     : KeyedLimiter(store, name, unit_of(windows)), windows_(std::move(windows)) {
   require(windows_);
-  least_ = windows_.front().limit;
+  least_ = least_of(windows_);
   for (const auto& [limit, span] : windows_) {
-    least_ = std::min(least_, limit);
     longest_ = std::max(longest_, span.count());
-    table_.push_back(limit);
+    table_.push_back(std::min(limit, Rule::max_limit));  // beside others, as large as can be
     table_.push_back(span.count());
   }
 }
@@ -154,7 +160,7 @@ std::vector<std::string> SlidingWindow::redundant_windows(std::span<const Window
   std::vector<std::string> texts;
   for (std::size_t k = 0; k < windows.size(); ++k) {
     for (std::size_t j = 0; j < windows.size(); ++j) {
-      if (j == k) continue;
+      if (j == k || detail::is_constant(windows[j].limit)) continue;
       const auto beside = most_beside(windows, k, j);
       if (!beside || beside->most > windows[k].limit) continue;
       const bool is_wider = windows[j].span > windows[k].span;

@@ -10,11 +10,12 @@ namespace sluice {
 
 SlidingWindowCounter::SlidingWindowCounter(const StoreHandle& store, detail::TextArg name,
                                            WindowLimit window)
-    : KeyedLimiter(store, name, detail::span_text(window.span)), window_(window) {
+    : KeyedLimiter(store, name, detail::unit_under(detail::span_text(window.span), window.limit)),
+      window_(window) {
   using Rule = SlidingWindowCounterRule;
-  if (window.limit < 1 || window.limit > Rule::max_limit) {
-    throw std::invalid_argument("sliding window counter: the limit must be 1 to " +
-                                std::to_string(Rule::max_limit) + ", got " +
+  if (window.limit != unlimited && (window.limit < 0 || window.limit > Rule::max_limit)) {
+    throw std::invalid_argument("sliding window counter: the limit must be 0 to " +
+                                std::to_string(Rule::max_limit) + ", or unlimited, got " +
                                 std::to_string(window.limit));
   }
   if (window.span.count() < 1 || window.span.count() > Rule::max_span) {

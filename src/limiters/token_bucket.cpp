@@ -71,10 +71,13 @@ TokenBucket::TokenBucket(const StoreHandle& store, detail::TextArg name, Quota q
     : KeyedLimiter(store, name, unit_of(quota, options)),
       quota_(quota),
       refund_(options.refund),
-      plain_(options.refill.interval() == Span{1} && !options.initial && !options.longest) {
+      plain_(options.refill.interval() == Span{1} && !options.initial && !options.longest &&
+             !detail::is_constant(quota.capacity())) {
   detail::pack(args_, TokenBucketRule::args(quota_, 1));
-  const Word interval = valid_interval(quota, options);
-  longest_ = Span{valid_longest(quota, options, interval)};
+  // Options of a limit without a rate are checked, and change nothing.
+  const Quota rate = detail::is_constant(quota.capacity()) ? Quota::per_second(1) : quota;
+  const Word interval = valid_interval(rate, options);
+  longest_ = Span{valid_longest(rate, options, interval)};
   shape_ = {quota.capacity(),
             quota.refill(),
             quota.period(),
@@ -114,10 +117,11 @@ Reservation TokenBucket::try_acquire_up_to(const KeyArg& key, Cost most, Cost le
 /// The words of a Reservation's state: the level and the stamp before the grant.
 Step TokenBucket::refund_step(const Key& key, const Reservation& grant,
                               Cost amount) const noexcept {
-  return {refund_ == Refund::in_full ? &token_bucket_refund_in_full : &token_bucket_refund,
-          named(key),
-          {shape_[0], shape_[1], shape_[2], shape_[3], grant.granted, amount.value(),
-           grant.state[0], grant.state[1]}};
+  return detail::by_limit(
+      {refund_ == Refund::in_full ? &token_bucket_refund_in_full : &token_bucket_refund,
+       named(key),
+       {shape_[0], shape_[1], shape_[2], shape_[3], grant.granted, amount.value(), grant.state[0],
+        grant.state[1]}});
 }
 
 BoundTokenBucket TokenBucket::at(const KeyArg& key) const {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "sluice/decision.hpp"
+
 namespace sluice {
 namespace {
 
@@ -15,13 +17,18 @@ using Windows = std::array<Kept, SharedSlidingWindowRule::max_kept>;
 
 Word error(Errc code) noexcept { return -static_cast<Word>(code); }
 
+/// 0 and unlimited are rates as well, of which the log knows nothing.
+bool is_rate(Word rate) noexcept {
+  return rate == unlimited || (rate >= 0 && rate <= SharedSlidingWindowRule::max_rate);
+}
+
 /// The configuration; version 0 if there is none, or if it has expired.
 Setting setting(const StateView& state, Word now) noexcept {
   const Setting s{state[0], state[1], state[2], state[3], state[4], state[5], state[6]};
   if (s.version == 0 || now >= s.touched + s.keep_alive) return {};
-  if (s.rate < 1 || s.rate > SharedSlidingWindowRule::max_rate || s.interval < 1 ||
-      s.interval > SharedSlidingWindowRule::max_interval || s.per_client > 1 ||
-      s.generation > s.version || s.keep_alive > SharedSlidingWindowRule::max_keep_alive) {
+  if (!is_rate(s.rate) || s.interval < 1 || s.interval > SharedSlidingWindowRule::max_interval ||
+      s.per_client > 1 || s.generation > s.version ||
+      s.keep_alive > SharedSlidingWindowRule::max_keep_alive) {
     state.call_corrupt();
     return {};
   }
@@ -46,13 +53,18 @@ Windows kept(const StateView& state, Word now) noexcept {
 /// The part of a window that is kept with a new rate, for a span and max_reserved at most; none if
 /// the rate admits no more.
 Kept shaped(const Kept& old, Word rate, Word interval, Word now) noexcept {
-  if (old.span <= interval || old.limit <= rate) return {};
-  const Word times =
-      std::min((old.limit + rate - 1) / rate, SharedSlidingWindowRule::max_rate / rate);
-  const Word span = times > old.span / interval ? old.span : interval * times;
-  if (span <= interval) return {};
-  return {std::max(old.limit, rate * ((span + interval - 1) / interval)), span,
-          std::min(old.until, now + span + SharedSlidingWindowRule::max_reserved)};
+  if (old.limit == unlimited || old.limit <= rate) return {};
+  Word limit = old.limit;
+  Word span = old.span;
+  if (rate > 0) {  // otherwise it is for the rate after this one
+    if (old.span <= interval) return {};
+    const Word times =
+        std::min((old.limit + rate - 1) / rate, SharedSlidingWindowRule::max_rate / rate);
+    if (times <= old.span / interval) span = interval * times;
+    if (span <= interval) return {};
+    limit = std::max(old.limit, rate * ((span + interval - 1) / interval));
+  }
+  return {limit, span, std::min(old.until, now + span + SharedSlidingWindowRule::max_reserved)};
 }
 
 /// Adds a kept window, unless another one is at least as strict; drops those that it makes
@@ -88,10 +100,9 @@ void touch(Effects& effects, const Setting& s, Word now, Word keep_alive) noexce
 }
 
 Word check_configure(const Arguments& a) noexcept {
-  const bool fits = a[0] >= 1 && a[0] <= SharedSlidingWindowRule::max_rate && a[1] >= 1 &&
-                    a[1] <= SharedSlidingWindowRule::max_interval && (a[2] == 0 || a[2] == 1) &&
-                    a[3] >= 0 && a[3] <= static_cast<Word>(Mode::update) && is_keep_alive(a[4]) &&
-                    a[4] >= a[1];
+  const bool fits = is_rate(a[0]) && a[1] >= 1 && a[1] <= SharedSlidingWindowRule::max_interval &&
+                    (a[2] == 0 || a[2] == 1) && a[3] >= 0 &&
+                    a[3] <= static_cast<Word>(Mode::update) && is_keep_alive(a[4]) && a[4] >= a[1];
   return fits ? Verdict::allowed : error(Errc::invalid_argument);
 }
 
@@ -203,7 +214,8 @@ constinit const Operation shared_sliding_window_configure{
     .ttl = ttl_set,
     .decide = decide_configure,
     .output = 2,
-    .arguments = {{.index = 0, .name = "rate"}, {.index = 1, .name = "interval", .unit = "us"}},
+    .arguments = {{.index = 0, .name = "rate", .range = "0 to 65536, or unlimited"},
+                  {.index = 1, .name = "interval", .unit = "us"}},
 };
 constinit const Operation shared_sliding_window_expect{
     .name = "shared_sliding_window.expect",

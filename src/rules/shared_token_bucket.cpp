@@ -18,14 +18,18 @@ Verdict answer(const StateView& state, const Arguments& args, Word now, Effects&
   const Word cost = args[1];
   auto [b, at, given_up] = shared_moment(state, args[2], now);
   if (b.version == 0) return {shared_error(Errc::not_configured), 0, 0, 0};
-  if (cost > b.capacity) return {shared_error(Errc::cost_exceeds_capacity), 0, 0, 0};
-  const Word limit = b.capacity * b.period;
-  const Word charge = cost * b.period;
-  if (given_up) b.level = std::min(b.level, limit - charge);
+  if (cost > b.capacity && !is_constant(b)) return Verdict::failed(Errc::cost_exceeds_capacity);
   effects.add_output(b.version);
   effects.add_output(b.capacity);
   effects.add_output(b.refill);
   effects.add_output(b.period);
+  if (is_constant(b)) {
+    if (spends) keep_constant(b, at, cost, effects);
+    return constant_verdict(b, cost);
+  }
+  const Word limit = b.capacity * b.period;
+  const Word charge = cost * b.period;
+  if (given_up) b.level = std::min(b.level, limit - charge);
   const Word want = b.level + charge;
   if (const Word wait = shared_wait(b, want, at, now); wait > 0) {
     return {Verdict::refused, floor_div(std::max(Word{0}, limit - b.level), b.period), wait,
@@ -60,9 +64,11 @@ NewQuota quota_of(const Arguments& a) noexcept { return {a[0], a[1], a[2], a[3],
 
 Word check_configure(const Arguments& args) noexcept {
   const NewQuota q = quota_of(args);
-  const bool fits = is_quota(q.capacity, q.refill, q.period) && is_keep_alive(q.keep_alive) &&
-                    q.keep_alive > ceil_div(q.capacity * q.period, q.refill) &&
-                    q.inheritance >= 0 && q.inheritance <= static_cast<Word>(Inheritance::reset) &&
+  const bool is_kept = is_quota(q.capacity, q.refill, q.period) &&
+                       q.keep_alive > ceil_div(q.capacity * q.period, q.refill);
+  const bool is_constant = detail::is_constant(q.capacity) && q.refill == 1 && q.period == 1;
+  const bool fits = (is_kept || is_constant) && is_keep_alive(q.keep_alive) && q.inheritance >= 0 &&
+                    q.inheritance <= static_cast<Word>(Inheritance::reset) &&
                     (q.if_absent == 0 || q.if_absent == 1);
   return fits ? Verdict::allowed : shared_error(Errc::invalid_argument);
 }
@@ -79,10 +85,13 @@ Word scaled_up(Word a, Word b, Word c) noexcept {
 /// a reservation or a block is ahead nothing becomes free, because it would be spent before it. A
 /// debt never outlasts the quota, so that no hint is beyond its expiry.
 Word inherited(const Bucket& b, const NewQuota& q, bool ahead) noexcept {
-  const Word limit = b.capacity * b.period;
+  const bool is_known = !is_constant(b);  // otherwise what is spent stays spent
+  const Word limit = is_known ? b.capacity * b.period : 0;
   const Word next_limit = q.capacity * q.period;
+  const Word kept = scaled_up(b.level, q.period, b.period);
   const Word free = limit - b.level;
-  const Word as_is = free < 0
+  const Word as_is = !is_known ? kept
+                     : free < 0
                          ? std::min(word_limit, next_limit + scaled_up(-free, q.period, b.period))
                          : std::max(Word{0}, next_limit - scaled(free, q.period, b.period));
   Word level = 0;
@@ -91,10 +100,10 @@ Word inherited(const Bucket& b, const NewQuota& q, bool ahead) noexcept {
       level = as_is;
       break;
     case Inheritance::proportional:
-      level = free < 0 ? as_is : next_limit - scaled(free, next_limit, limit);
+      level = free < 0 || !is_known ? as_is : next_limit - scaled(free, next_limit, limit);
       break;
     case Inheritance::additive:
-      level = scaled_up(b.level, q.period, b.period);
+      level = kept;
       break;
     case Inheritance::reset:
       break;
@@ -102,7 +111,7 @@ Word inherited(const Bucket& b, const NewQuota& q, bool ahead) noexcept {
   Wide least = as_is;  // so much is truly spent, of the larger capacity
   if (b.spent < word_limit) {
     least = Wide{scaled_up(b.spent, q.period, b.period)} -
-            Wide{std::max(Word{0}, b.capacity - q.capacity)} * q.period;
+            Wide{is_known ? std::max(Word{0}, b.capacity - q.capacity) : 0} * q.period;
   }
   if (ahead && is_full(b)) least = std::max(least, Wide{next_limit});
   return static_cast<Word>(std::min(std::max(Wide{level}, least),
@@ -112,7 +121,8 @@ Word inherited(const Bucket& b, const NewQuota& q, bool ahead) noexcept {
 /// The quota is in force already, and its bucket is not to be filled.
 bool is_same(const Bucket& b, const NewQuota& q) noexcept {
   return b.version != 0 && q.inheritance != static_cast<Word>(Inheritance::reset) &&
-         b.capacity == q.capacity && b.refill == q.refill && b.period == q.period;
+         b.capacity == q.capacity &&
+         (is_constant(b) || (b.refill == q.refill && b.period == q.period));
 }
 
 Verdict decide_configure(const StateView& state, const RuleRequest& request, Word now,
@@ -125,7 +135,13 @@ Verdict decide_configure(const StateView& state, const RuleRequest& request, Wor
   if (is_new) {
     Bucket next{1, q.capacity, q.refill, q.period, 0, 0, at};
     if (b.version != 0) {
+      next = b;
       next.version = b.version < word_limit ? b.version + 1 : 1;
+      next.capacity = q.capacity;
+    }
+    if (b.version != 0 && !detail::is_constant(q.capacity)) {
+      next.refill = q.refill;
+      next.period = q.period;
       next.level = inherited(b, q, at > now);
       next.spent = b.spent == word_limit ? word_limit : scaled_up(b.spent, q.period, b.period);
     }
@@ -135,6 +151,7 @@ Verdict decide_configure(const StateView& state, const RuleRequest& request, Wor
   if (is_new || (is_set && !given_up)) write_bucket(b, at, effects);
   effects.add_output(b.version);
   effects.add_output(is_new ? 1 : 0);
+  if (is_constant(b)) return constant_verdict(b, 0);
   const Word limit = b.capacity * b.period;
   return {Verdict::allowed, floor_div(std::max(Word{0}, limit - b.level), b.period), 0,
           at - now + ceil_div(b.level, b.refill)};

@@ -47,6 +47,16 @@ Word check_reserve(const Arguments& args) noexcept {
   return fits ? Verdict::allowed : shared_error(Errc::invalid_argument);
 }
 
+/// What it grants was charged to nothing: no version, so that nothing of it is refunded.
+Verdict constant_reserve(const Bucket& b, Word at, Word cost, Effects& effects) noexcept {
+  keep_constant(b, at, cost, effects);
+  const Verdict verdict = constant_verdict(b, cost);
+  effects.add_output(verdict.status == Verdict::allowed ? cost : 0);
+  for (int i = 0; i < 4; ++i) effects.add_output(0);
+  effects.add_output(b.capacity);
+  return verdict;
+}
+
 Verdict decide_reserve(const StateView& state, const RuleRequest& request, Word now,
                        Effects& effects) noexcept {
   const Arguments& args = request.args;
@@ -55,6 +65,7 @@ Verdict decide_reserve(const StateView& state, const RuleRequest& request, Word 
   const Word max_wait = args[3];
   auto [b, at, given_up] = shared_moment(state, args[2], now);
   if (b.version == 0) return Verdict::failed(Errc::not_configured);
+  if (is_constant(b)) return constant_reserve(b, at, cost, effects);
   if (cost > b.capacity) return Verdict::failed(Errc::cost_exceeds_capacity);
   const Word limit = b.capacity * b.period;
   const Word charge = cost * b.period;
@@ -146,6 +157,10 @@ Verdict decide_refund(const StateView& state, const RuleRequest& request, Word n
   const auto [found, at, given_up] = shared_moment(state, r.keep_alive, now);
   const auto& b = found;  // a lambda cannot capture a structured binding
   if (b.version == 0) return Verdict::failed(Errc::not_configured);
+  if (is_constant(b)) {
+    for (int i = 0; i < 3; ++i) effects.add_output(0);
+    return constant_verdict(b, 0);
+  }
   const bool is_known = r.version == b.version && !given_up && r.cost <= b.capacity;
   const Word cost = is_known ? r.cost * b.period : 0;
   const Word amount = is_known ? r.amount * b.period : 0;
@@ -227,6 +242,10 @@ Verdict decide_adjust(const StateView& state, const RuleRequest& request, Word n
   if (const Word status = check_adjust(args); status < 0) return {status, 0, 0, 0};
   auto [b, at, given_up] = shared_moment(state, args[2], now);
   if (b.version == 0) return Verdict::failed(Errc::not_configured);
+  if (is_constant(b)) {
+    for (const Word word : {b.version, b.capacity, Word{0}}) effects.add_output(word);
+    return constant_verdict(b, 0);
+  }
   const Word amount = args[3];
   const Word units = amount > floor_div(word_limit, b.period) ? word_limit : amount * b.period;
   if (given_up) b.level = std::min(b.level, b.capacity * b.period);

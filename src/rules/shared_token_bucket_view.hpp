@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "sluice/detail/constant.hpp"
 #include "sluice/rules/shared_token_bucket.hpp"
 #include "src/rules/token_bucket_position.hpp"
 
@@ -18,6 +19,10 @@ inline bool is_quota(Word capacity, Word refill, Word period) noexcept {
          capacity <= (word_limit - refill) / period;
 }
 
+/// True if the stored quota has a limit of 0, or none. Its level stays, and drains, until another
+/// quota takes over what is spent.
+inline bool is_constant(const Bucket& b) noexcept { return detail::is_constant(b.capacity); }
+
 inline bool is_keep_alive(Word keep_alive) noexcept {
   return keep_alive >= 1 && keep_alive <= SharedTokenBucketRule::max_keep_alive;
 }
@@ -30,12 +35,15 @@ struct SharedMoment {
 };
 
 /// True if no whole token is left at a stamp. If it is ahead, nothing is granted before it.
-inline bool is_full(const Bucket& b) noexcept { return b.level > b.capacity * b.period - b.period; }
+/// So it may be under a constant quota, which does not know.
+inline bool is_full(const Bucket& b) noexcept {
+  return is_constant(b) || b.level > b.capacity * b.period - b.period;
+}
 
 inline SharedMoment shared_moment(const StateView& state, Word keep_alive, Word now) noexcept {
   Bucket b{state[0], state[1], state[2], state[3], state[4], state[5], state[6]};
   if (b.version == 0 || now >= b.stamp + keep_alive) return {{}, now};
-  if (!is_quota(b.capacity, b.refill, b.period)) {
+  if (!is_quota(is_constant(b) ? 1 : b.capacity, b.refill, b.period)) {
     state.call_corrupt();
     return {{}, now};
   }
@@ -60,6 +68,12 @@ inline Word shared_wait(const Bucket& b, Word want, Word at, Word now) noexcept 
   return at - now + ceil_div(std::max(Word{0}, want - limit), b.refill);
 }
 
+/// The answer of a constant quota.
+inline Verdict constant_verdict(const Bucket& b, Word cost) noexcept {
+  if (b.capacity == 0 && cost > 0) return {Verdict::refused, 0, Decision::never.count(), 0};
+  return {Verdict::allowed, b.capacity, 0, 0};
+}
+
 inline void write_bucket(const Bucket& b, Word at, Effects& effects) noexcept {
   effects.put(0, b.version);
   effects.put(1, b.capacity);
@@ -68,6 +82,11 @@ inline void write_bucket(const Bucket& b, Word at, Effects& effects) noexcept {
   effects.put(4, b.level);
   effects.put(5, b.spent);
   effects.put(6, at);
+}
+
+/// A grant by a constant quota keeps it, as any grant does.
+inline void keep_constant(const Bucket& b, Word at, Word cost, Effects& effects) noexcept {
+  if (cost > 0 && b.capacity != 0) write_bucket(b, at, effects);
 }
 
 /// check() of the rows whose arguments begin with the limit to report, a cost or a kind of change,

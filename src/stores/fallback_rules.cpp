@@ -25,6 +25,7 @@ bool take_share(Step& step, Word clients, std::array<Word, max_table_words>& tab
   step.binding = nullptr;
   Arguments& args = step.args;
   const Operation& row = *step.operation;
+  if (row.kind == StateKind::constant) return true;  // a share of 0 is 0, of unlimited is unlimited
   // Less than one unit for each client. The check also bounds the products below.
   const bool divides_limit = row.share != Share::whole && row.share != Share::interval;
   if (divides_limit && args[0] < clients) return false;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "sluice/detail/constant.hpp"
 #include "sluice/extend/conclude.hpp"
 #include "sluice/extend/owned_plan.hpp"
 #include "sluice/extend/store_wrapper.hpp"
@@ -275,6 +276,10 @@ std::optional<FallbackStore::Passed> FallbackStore::pass_on(const Plan& plan, co
   if (const PlanFault fault = find_fault(plan); fault.error) {
     return fail_with(fault.error, fault.step);
   }
+  if (detail::is_constant(plan)) {
+    detail::answer_constant(plan, inner().clock().now(), Source::other, done);
+    return std::nullopt;
+  }
   const CircuitBreaker::Permit permit = breaker_.ask(part.index, part.comebacks);
   if (!permit) {
     // The primary's answer, which does not depend on state.
@@ -378,16 +383,19 @@ void FallbackStore::answer_by_policy(const Plan& plan, StepSet refused, Span hin
     const auto own = std::span<Word>(output).subspan(told, count);
     told += count;
     Verdict& verdict = verdicts[i];
-    const bool admits = !refused[i];
-    admitted = admitted && admits;
+    const bool is_constant = step.operation->kind == StateKind::constant;
+    bool admits = !refused[i];
     verdict.remaining = step.args[0];  // an unknown number must not determine the plan's decision
     if (step.operation->without_store == WithoutStore::fresh_state) {
       Effects effects;
       verdict = run(*step.operation, absent, {step.args, step.table}, to_word(now), effects);
       if (verdict.status < 0) return fail(done, static_cast<Errc>(-verdict.status), i);
+      if (is_constant) admits = verdict.status == Verdict::allowed;
       const std::size_t kept = admits ? count : step.operation->names_part ? 1 : 0;
       std::copy_n(effects.output().begin(), kept, own.begin());
     }
+    admitted = admitted && admits;
+    if (is_constant) continue;
     if (admits) {
       detail::forget_charge(*step.operation, own);
       verdict = {Verdict::allowed, verdict.remaining, 0, verdict.reset_after};

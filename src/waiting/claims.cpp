@@ -5,6 +5,7 @@
 #include <string>
 
 #include "sluice/calls/claim.hpp"
+#include "sluice/detail/constant.hpp"
 #include "sluice/limiters/waitable.hpp"
 #include "src/util/quoted.hpp"
 #include "src/waiting/wait_queues.hpp"
@@ -70,6 +71,10 @@ void ClaimedLimit::execute_refund(const Step& step, Completion done) const noexc
                                   std::move(done));
 } catch (const std::bad_alloc&) {  // the first waiter asks again by its own timer
   if (done) store().execute(step, std::move(done));
+}
+
+bool ClaimedLimit::is_constant() const noexcept {
+  return !condition() && detail::is_constant(Plan(step()));
 }
 
 std::system_error ClaimedLimit::failed(const CallName& call, const std::error_code& error) const {

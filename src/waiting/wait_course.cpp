@@ -239,7 +239,8 @@ PendingActions WaitCourse::refuse(const Decision& decision) noexcept {
   Place& refuser = places_[refused_by_];
   refuser.queue->last_answer = now;
   const Span left = deadline_ - now;
-  const bool has_failed = left <= Span{0} || (!refuser.freed_early && hint > left);
+  const bool is_never = hint >= Decision::never && limits_[refused_by_]->is_constant();
+  const bool has_failed = left <= Span{0} || is_never || (!refuser.freed_early && hint > left);
   if (turn_ || !has_failed) home().queue->in_flight_limit = 1;
   if (has_failed) return end_refused(turn_ ? std::max(hint, turn_->ahead_expire_in()) : hint);
   if (is_limited) {

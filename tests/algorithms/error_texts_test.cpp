@@ -251,8 +251,8 @@ TEST_CASE("an exception says which value was wrong, and what is allowed", "[erro
 
         const SharedSlidingWindow rate(store, "rate");
         CHECK(told_by([&] {
-                rate.configure("rate", RateType::overall, 0, 1s, SpentPermits::forgotten);
-              }) == "SharedSlidingWindow::configure: rate 0, allowed 1 to 65536");
+                rate.configure("rate", RateType::overall, -1, 1s, SpentPermits::forgotten);
+              }) == "SharedSlidingWindow::configure: rate not in 0 to 65536, or unlimited");
         rate.configure("rate", RateType::overall, 5, 1s, SpentPermits::forgotten);
         CHECK(rate.try_acquire("rate"));
         CHECK(told_by([&] { return rate.try_acquire("rate", 6); }) ==
@@ -333,9 +333,11 @@ TEST_CASE("an exception tells the first reason if several arguments are wrong", 
         CHECK(told_by([&] { return bucket.reserve("a", 11, -1us); }) ==
               "TokenBucket::reserve: cost 11, allowed 0 to 10");
         const SharedSlidingWindow rate(store, "rate");
-        CHECK(told_by([&] {
-                rate.configure("rate", RateType::overall, -1, -1s, SpentPermits::forgotten);
-              }) == "SharedSlidingWindow::configure: rate -1, allowed 1 to 65536");
+        CHECK(
+            told_by([&] {
+              rate.configure("rate", RateType::overall, -1, -1s, SpentPermits::forgotten);
+            }) ==
+            "SharedSlidingWindow::configure: interval -1000000 us, allowed 1 to 2592000000000 us");
         const SharedTokenBucket shared(store, "shared", 1h);
         CHECK(told_by([&] { shared.configure("a", Quota::per(1, 2h)); }) ==
               "SharedTokenBucket::configure: keep_alive 3600000000 us, allowed 7200000001 to "

@@ -547,11 +547,13 @@ TEST_CASE("a limit that cannot be is refused with the value", "[fixed_window]") 
     }
     return std::string("nothing was thrown");
   };
-  CHECK(refusal(0) == "the limit of a window must be 1 to 2^42, got 0");
-  CHECK(refusal(-3) == "the limit of a window must be 1 to 2^42, got -3");
-  CHECK(refusal(UINT64_MAX) == "the limit of a window must be 1 to 2^42, got 18446744073709551615");
+  CHECK(refusal(-3) == "the limit of a window must be 0 to 2^42, or unlimited, got -3");
+  CHECK(refusal(UINT64_MAX) ==
+        "the limit of a window must be 0 to 2^42, or unlimited, got 18446744073709551615");
   CHECK(refusal(FixedWindowRule::max_limit + 1) ==
-        "the limit of a window must be 1 to 2^42, got 4398046511105");
+        "the limit of a window must be 0 to 2^42, or unlimited, got 4398046511105");
+  CHECK(refusal(unlimited - 1).ends_with("got 4503599627370495"));
+  CHECK(refusal(unlimited + 1).ends_with("got 4503599627370497"));
   CHECK(refusal(FixedWindowRule::max_limit) == "nothing was thrown");
   static_assert(!std::is_constructible_v<FixedWindow, Store&, std::string, double, Calendar>);
 }

@@ -129,6 +129,7 @@ TEST_CASE("stores agree on a key that had its time and a clock that is set back 
   std::deque<Subject> subjects;
   std::vector<std::vector<Asked>> histories;
   for (const Generator& generator : generators()) {
+    if (generator.kind == StateKind::constant) continue;  // by the clock of who asks
     for (std::size_t i = 0; i < scaled(60); ++i) {
       Subject& subject = subjects.emplace_back("tag" + std::to_string(subjects.size()), "name",
                                                generator, generator.any(random));

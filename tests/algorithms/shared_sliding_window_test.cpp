@@ -352,7 +352,8 @@ TEST_CASE("a rate, an interval or a name out of range is refused", "[shared_slid
                                  e);
              }) == Errc::invalid_argument;
     };
-    CHECK(refused(0, 1s));
+    CHECK(refused(unlimited - 1, 1s));
+    CHECK(refused(unlimited + 1, 1s));
     CHECK(refused(-1, 1s));
     CHECK(refused(65'537, 1s));
     CHECK(refused(1, 0s));

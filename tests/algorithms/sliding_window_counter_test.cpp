@@ -66,7 +66,8 @@ TEST_CASE("limits of 2^40 and spans of 50 days count exactly", "[sliding_window_
 }
 
 TEST_CASE("a counter refuses what cannot be where it is built", "[sliding_window_counter][C-007]") {
-  CHECK(why({0, 1s}) == "sliding window counter: the limit must be 1 to 1099511627776, got 0");
+  CHECK(why({-1, 1s}) ==
+        "sliding window counter: the limit must be 0 to 1099511627776, or unlimited, got -1");
   CHECK(why({(Word{1} << 40) + 1, 1s}).ends_with("got 1099511627777"));
   CHECK(why({5, 0us}) ==
         "sliding window counter: the span must be 1 us to 4398046511104 us, got 0 us");

@@ -176,6 +176,9 @@ TEST_CASE("a refused call names the limit, and options are checked", "[calls][cl
     CHECK(refused.decision().step == 2);
     CHECK(refused.decision().retry_after == 12min);
   }
+  const TokenBucket none(*world.store, "none", Quota::never());
+  CHECK_THROWS_WITH(Call({{none, "a"}}, {.deadline = Deadline::never()})([] {}),
+                    "\"none\" has a limit of 0, and grants no call");
   world.gates.close(world.developer, 1h);
   CHECK_THROWS_WITH(call([] {}), "\"api\" did not open in time");
   CHECK_THROWS_WITH(Call({{world.requests, "a"}})([] {

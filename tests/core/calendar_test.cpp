@@ -84,6 +84,65 @@ TEST_CASE("weeks begin on Monday, also across years", "[core][calendar]") {
   CHECK(Calendar::weekly().window(Time{}) == Calendar::Window{Time{}, utc(1970, 1, 5)});
 }
 
+TEST_CASE("a month from a day that it lacks begins on its last", "[core][calendar]") {
+  const Calendar last = Calendar::monthly(TimeZone::utc(), 31);
+  check_window(last, utc(2023, 1, 31), utc(2023, 2, 28));
+  check_window(last, utc(2023, 2, 28), utc(2023, 3, 31));
+  check_window(last, utc(2024, 2, 29), utc(2024, 3, 31));
+  check_window(last, utc(2024, 4, 30), utc(2024, 5, 31));
+  check_window(last, utc(2100, 2, 28), utc(2100, 3, 31));
+  check_window(Calendar::monthly(TimeZone::utc(), 30), utc(2024, 2, 29), utc(2024, 3, 30));
+  check_window(Calendar::monthly(TimeZone::utc(), 29), utc(2023, 2, 28), utc(2023, 3, 29));
+  check_window(Calendar::monthly(TimeZone::utc(), 28), utc(2024, 2, 28), utc(2024, 3, 28));
+  check_window(Calendar::monthly(TimeZone::utc(), 15), utc(2024, 12, 15), utc(2025, 1, 15));
+  CHECK(last.window(Time{}) == Calendar::Window{Time{}, utc(1970, 1, 31)});
+}
+
+TEST_CASE("quarters and years begin on the first of their month", "[core][calendar]") {
+  check_window(Calendar::quarterly(), utc(2024, 1, 1), utc(2024, 4, 1));
+  check_window(Calendar::quarterly(), utc(2024, 4, 1), utc(2024, 7, 1));
+  check_window(Calendar::quarterly(), utc(2024, 7, 1), utc(2024, 10, 1));
+  check_window(Calendar::quarterly(), utc(2024, 10, 1), utc(2025, 1, 1));
+  check_window(Calendar::yearly(), utc(2024, 1, 1), utc(2025, 1, 1));
+  CHECK(utc(2025, 1, 1) - utc(2024, 1, 1) == 366 * 24h);
+}
+
+TEST_CASE("weeks begin on the day that is asked for", "[core][calendar]") {
+  for (unsigned day = 0; day < 7; ++day) {
+    const std::chrono::weekday first(day);
+    const Time begin = utc(2024, 12, 29, day * 24h);  // the 29th is a Sunday
+    check_window(Calendar::weekly(TimeZone::utc(), first), begin, begin + 7 * 24h);
+    check_window(Calendar::weekly(TimeZone::utc(), first, 17h), begin + 17h, begin + 7 * 24h + 17h);
+  }
+  CHECK(Calendar::weekly(TimeZone::utc(), std::chrono::Sunday).window(Time{}).end ==
+        utc(1970, 1, 4));
+}
+
+TEST_CASE("a window begins at its time of day", "[core][calendar]") {
+  check_window(Calendar::daily(TimeZone::utc(), 17h), utc(2024, 2, 29, 17h), utc(2024, 3, 1, 17h));
+  check_window(Calendar::daily(TimeZone::utc(), 24h - 1us), utc(2024, 3, 1) - 1us,
+               utc(2024, 3, 2) - 1us);
+  check_window(Calendar::monthly(TimeZone::utc(), 31, 17h), utc(2024, 2, 29, 17h),
+               utc(2024, 3, 31, 17h));
+  CHECK(Calendar::daily(TimeZone::utc(), 17h).window(Time{}) ==
+        Calendar::Window{Time{}, utc(1970, 1, 1, 17h)});
+}
+
+TEST_CASE("different calendars have different texts", "[core][calendar]") {
+  const TimeZone utc_zone = TimeZone::utc();
+  CHECK(Calendar::daily(utc_zone, 17h).to_string() == "daily+17h@UTC");
+  CHECK(Calendar::weekly(utc_zone, std::chrono::Monday).to_string() == "weekly@UTC");
+  CHECK(Calendar::weekly(utc_zone, std::chrono::Sunday).to_string() == "weekly:sun@UTC");
+  CHECK(Calendar::weekly(utc_zone, std::chrono::weekday(7)).to_string() == "weekly:sun@UTC");
+  CHECK(Calendar::weekly(utc_zone, std::chrono::Wednesday, 90min).to_string() ==
+        "weekly:wed+90min@UTC");
+  CHECK(Calendar::monthly(utc_zone, 1).to_string() == "monthly@UTC");
+  CHECK(Calendar::monthly(utc_zone, 15, 17h).to_string() == "monthly:15+17h@UTC");
+  CHECK(Calendar::monthly(utc_zone, 4).to_string() == "monthly:4@UTC");
+  CHECK(Calendar::quarterly().to_string() == "quarterly@UTC");
+  CHECK(Calendar::yearly(berlin).to_string() == "yearly@Europe/Berlin");
+}
+
 TEST_CASE("a local day has 23 hours in spring and 25 in autumn", "[core][calendar]") {
   const Calendar days = Calendar::daily(berlin);
   check_window(days, utc(2024, 3, 29, 23h), utc(2024, 3, 30, 23h));
@@ -120,7 +179,8 @@ TEST_CASE("a window holds its time also where dates come again", "[core][calenda
   for (const Span back : {Span{1h}, Span{24h}, Span{30h}, Span{50h}}) {
     const TimeZone zone("Back", {{Time{}, 25h}, {utc(2024, 6, 15, 12h), 25h - back}});
     for (const Calendar& calendar :
-         {Calendar::daily(zone), Calendar::weekly(zone), Calendar::monthly(zone)}) {
+         {Calendar::daily(zone), Calendar::daily(zone, 17h), Calendar::weekly(zone),
+          Calendar::monthly(zone), Calendar::monthly(zone, 15), Calendar::quarterly(zone)}) {
       for (Time time = utc(2024, 6, 10); time < utc(2024, 6, 22); time += 30min) {
         const Calendar::Window window = calendar.window(time);
         INFO(to_word(window.begin) << " to " << to_word(window.end) << ": " << to_word(time));
@@ -149,7 +209,8 @@ TEST_CASE("windows follow each other without a gap, and words() hold the present
           "[core][calendar]") {
   for (const Calendar& calendar :
        {Calendar::daily(berlin), Calendar::weekly(berlin), Calendar::monthly(berlin),
-        Calendar::monthly(), Calendar::daily(), Calendar::weekly()}) {
+        Calendar::monthly(), Calendar::daily(), Calendar::weekly(), Calendar::daily(berlin, 150min),
+        Calendar::weekly(berlin, std::chrono::Sunday, 17h), Calendar::monthly(berlin, 31, 90min)}) {
     Time time = utc(2023, 10, 1);
     for (int i = 0; i < 600; ++i) {
       const Calendar::Window window = calendar.window(time);
@@ -172,7 +233,10 @@ TEST_CASE("a calendar is cut to the range of time", "[core][calendar]") {
   const auto last = Calendar::monthly().words(to_time(word_limit));
   CHECK(last[3] == word_limit);
   CHECK(last[5] == word_limit);
-  for (const auto& words : {first, last}) {
+  const auto first_year = Calendar::yearly(berlin).words(Time{});
+  CHECK(first_year[2] == 0);
+  CHECK(first_year[3] == to_word(utc(1970, 12, 31, 23h)));
+  for (const auto& words : {first, last, first_year}) {
     CHECK(fixed_window_acquire.check(
               {1, words[0], words[1], words[2], words[3], words[4], words[5]}) == Verdict::allowed);
   }
@@ -198,6 +262,13 @@ TEST_CASE("a calendar or time zone that cannot be is refused with the value", "[
   CHECK(names(refusal([] { Calendar::every(-1us); }), "got -1 us"));
   CHECK(names(refusal([] { Calendar::every(Calendar::max_width + 1us); }), "must be 1 to"));
   CHECK(names(refusal([] { Calendar::every(1s, Time{-1us}); }), "1970"));
+  CHECK(names(refusal([] { Calendar::monthly(TimeZone::utc(), 0); }), "must be 1 to 31, got 0"));
+  CHECK(names(refusal([] { Calendar::monthly(TimeZone::utc(), 32); }), "must be 1 to 31, got 32"));
+  CHECK(names(refusal([] { Calendar::daily(TimeZone::utc(), -1us); }), "got -1 us"));
+  CHECK(names(refusal([] { Calendar::daily(TimeZone::utc(), 24h); }),
+              "0 to 86399999999 us, got 86400000000 us"));
+  CHECK(names(refusal([] { Calendar::weekly(TimeZone::utc(), std::chrono::weekday(9)); }),
+              "0 to 6, got 9"));
   CHECK(names(refusal([] { TimeZone("Nowhere", {}); }), "\"Nowhere\""));
   CHECK(names(refusal([] { TimeZone("Far", {{Time{}, 27h}}); }), "26 hours"));
   CHECK(names(refusal([] {

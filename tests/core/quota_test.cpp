@@ -110,18 +110,16 @@ TEST_CASE("a rate that a whole number of microseconds cannot express stays exact
 TEST_CASE("what cannot be a quota is refused with the value and the allowed range",
           "[core][quota][C-007][C-026][C-078]") {
   constexpr auto beyond = std::numeric_limits<std::uint64_t>::max();
-  CHECK(message_of([] { (void)Quota::per_second(0); }) ==
-        "per_second must be 1 or more, got 0 (at most 4503599627370496)");
   CHECK(message_of([] { (void)Quota::per_minute(-7); }) ==
-        "per_minute must be 1 or more, got -7 (at most 4503599627370496)");
+        "per_minute must be 0 or more, got -7 (at most 4503599627370496)");
   CHECK(message_of([] { (void)Quota::per_hour(-1); }) ==
-        "per_hour must be 1 or more, got -1 (at most 4503599627370496)");
+        "per_hour must be 0 or more, got -1 (at most 4503599627370496)");
   CHECK(message_of([] { (void)Quota::per_second(std::numeric_limits<Word>::min()); }) ==
-        "per_second must be 1 or more, got -9223372036854775808 (at most 4503599627370496)");
+        "per_second must be 0 or more, got -9223372036854775808 (at most 4503599627370496)");
   CHECK(message_of([] { (void)Quota::per_day(beyond); }) ==
-        "per_day must be 1 to 4503599627370496 (2^52), got 18446744073709551615");
+        "per_day must be 0 to 4503599627370496 (2^52), got 18446744073709551615");
   CHECK(message_of([] { (void)Quota::per_second(word_limit + 1); }) ==
-        "per_second must be 1 to 4503599627370496 (2^52), got 4503599627370497");
+        "per_second must be 0 to 4503599627370496 (2^52), got 4503599627370497");
   CHECK(lacks(message_of([] { (void)Quota::per(1, 0us); }),
               {"the period must be 1 us to 2^52 us", "got 0 us"}) == "");
   CHECK(lacks(message_of([] { (void)Quota::per(1, -5s); }), {"got -5000000 us"}) == "");
@@ -273,7 +271,7 @@ TEST_CASE("what is wrong in a quota is told with its place, and what is allowed 
   const auto expected = [](const char* what, const char* at, const char* text) {
     return std::string(
                "a quota is COUNT/PERIOD or COUNT/PERIOD:BURST, such as 30/min, 25/5s or "
-               "10/s:3: expected ") +
+               "10/s:3, or never or unlimited: expected ") +
            what + " at byte " + at + ", got \"" + text + '"';
   };
   const char* const unit = "a unit (us, ms, s, min, h, day or week)";
@@ -292,9 +290,37 @@ TEST_CASE("what is wrong in a quota is told with its place, and what is allowed 
   CHECK(message("1/s:99999999999999999999") ==
         "the burst of a quota must be 1 to 2251799813685248 (2^51), got "
         "\"1/s:99999999999999999999\"");
-  for (const char* text : {"0/s", "-5/s", "-99999999999999999999/s", "9223372036854775807/2h"}) {
-    CHECK(message(text) == "the count of a quota must be 1 to 4503599627370496 (2^52), got \"" +
+  for (const char* text : {"-5/s", "-99999999999999999999/s", "9223372036854775807/2h"}) {
+    CHECK(message(text) == "the count of a quota must be 0 to 4503599627370496 (2^52), got \"" +
                                std::string(text) + '"');
+  }
+}
+
+TEST_CASE("never and unlimited are quotas, without a period and a burst", "[core][quota]") {
+  for (const Quota& never : {Quota::never(), Quota::per_second(0), Quota::per(0, 7us),
+                             Quota::parse("0/s"), Quota::parse("0/7min"), Quota::parse("never")}) {
+    CHECK(never == Quota::never());
+    CHECK(never.is_never());
+    CHECK_FALSE(never.is_unlimited());
+    CHECK(never.capacity() == 0);
+    CHECK(to_string(never) == "never");
+  }
+  const Quota all = Quota::parse("unlimited");
+  CHECK(all == Quota::unlimited());
+  CHECK(all.is_unlimited());
+  CHECK_FALSE(all.is_never());
+  CHECK(all.capacity() == unlimited);
+  CHECK(to_string(all) == "unlimited");
+  CHECK_FALSE(Quota::per_second(1).is_never());
+  CHECK_FALSE(Quota::per_second(1).is_unlimited());
+  CHECK(message_of([] { (void)Quota::never().burst(5); }) ==
+        "a quota of never has no burst, got 5");
+  CHECK(message_of([] { (void)Quota::unlimited().burst(0); }) ==
+        "a quota of unlimited has no burst, got 0");
+  CHECK(message_of([] { (void)Quota::parse("0/s:5"); }) ==
+        "a quota of never has no burst, got \"0/s:5\"");
+  for (const char* text : {"unlimited:5", "never/s", "Never", "unlimited ", "0"}) {
+    CHECK_THROWS_AS(Quota::parse(text), std::invalid_argument);
   }
 }
 
@@ -304,10 +330,10 @@ TEST_CASE("a number in a quota that is too large is told from one that does not 
     return message_of([&] { (void)Quota::parse(text); });
   };
   CHECK(message("99999999999999999999/s") ==
-        "the count of a quota must be 1 to 4503599627370496 (2^52), got "
+        "the count of a quota must be 0 to 4503599627370496 (2^52), got "
         "\"99999999999999999999/s\"");
   CHECK(message("9223372036854775808/2h") ==
-        "the count of a quota must be 1 to 4503599627370496 (2^52), got "
+        "the count of a quota must be 0 to 4503599627370496 (2^52), got "
         "\"9223372036854775808/2h\"");
   for (const char* text :
        {"1/99999999999999999999s", "1/9223372036854775807d", "1/7500weeks", "1/0s"}) {

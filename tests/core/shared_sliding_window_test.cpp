@@ -2,6 +2,8 @@
 // request, this answer. Threading: single-threaded.
 #include "sluice/rules/shared_sliding_window.hpp"
 
+#include "sluice/decision.hpp"
+
 #include "tests/core/long_kernel.hpp"
 
 using namespace sluice;
@@ -202,7 +204,7 @@ TEST_CASE("a shared sliding window's arguments out of range are errors",
   const Verdict wrong = Verdict::failed(Errc::invalid_argument);
   const Word minute = interval.count();
   for (const Arguments& args :
-       {Arguments{0, minute, 0, 0, minute}, Arguments{Rule::max_rate + 1, minute, 0, 0, minute},
+       {Arguments{-1, minute, 0, 0, minute}, Arguments{Rule::max_rate + 1, minute, 0, 0, minute},
         Arguments{1, 0, 0, 0, minute}, Arguments{1, Rule::max_interval + 1, 0, 0, word_limit / 2},
         Arguments{1, minute, 2, 0, minute}, Arguments{1, minute, 0, 3, minute},
         Arguments{1, minute, 0, 0, minute - 1}}) {
@@ -218,7 +220,7 @@ TEST_CASE("a shared sliding window's arguments out of range are errors",
        {0s, {&shared_sliding_window_config, {0, 0}}, wrong}});
   for (const auto& [index, value] :
        std::vector<std::pair<std::size_t, Word>>{{1, start + 1},
-                                                 {2, 0},
+                                                 {2, -1},
                                                  {2, Rule::max_rate + 1},
                                                  {3, 0},
                                                  {3, Rule::max_interval + 1},
@@ -240,4 +242,29 @@ TEST_CASE("a shared sliding window's arguments out of range are errors",
       CHECK(spoilt.ask(0s, ask) == Verdict::failed(Errc::corrupt_state));
     }
   }
+}
+
+TEST_CASE("0 and unlimited are rates, and a window is kept over a rate of 0",
+          "[core][shared_sliding_window][constant]") {
+  const auto put = [](Word rate, Span of) {
+    return Ask{&shared_sliding_window_configure,
+               {rate, of.count(), 0, static_cast<Word>(Mode::update), Rule::max_keep_alive}};
+  };
+  const auto kept_by = [&](Word between) {
+    LongKernel kernel(start);
+    CHECK(kernel.ask(0s, put(10, 1h)).status == Verdict::allowed);
+    CHECK(kernel.ask(0s, put(between, 1h)) == Verdict{Verdict::allowed, between, 0, 0});
+    CHECK(kernel.ask(0s, put(between, 1h)).status == Verdict::allowed);
+    CHECK(kernel.output.back() == 0);  // the same
+    CHECK(kernel.ask(0s, {&shared_sliding_window_expect,
+                          {between, start + 1, 0, Rule::max_keep_alive, 0}}) ==
+          Verdict{Verdict::allowed, between, 0, 0});
+    CHECK(kernel.ask(0s, put(5, 1min)).status == Verdict::allowed);
+    CHECK(kernel.ask(0s, {&shared_sliding_window_config, {0, Rule::max_keep_alive}}).remaining ==
+          5);
+    return kernel.output;
+  };
+  CHECK(kept_by(0) == Output{start + 2, start, 5, 60'000'000, 0, 10, 120'000'000, 0, 0, 0, 0,
+                             start + 120'000'000 + Rule::max_reserved});
+  CHECK(kept_by(unlimited) == Output{start + 2, start, 5, 60'000'000, 0, 0, 0, 0, 0, 0, 0, 0});
 }

@@ -107,6 +107,73 @@ TEST_CASE("a new quota takes over what the old one leaves, as it was asked to",
   }
 }
 
+TEST_CASE("what is spent stays spent over a quota of never or unlimited, and drains",
+          "[core][shared_token_bucket][constant]") {
+  for (const Word constant : {Word{0}, unlimited}) {
+    const auto put = [&](Inheritance how = Inheritance::as_is) { return set(constant, how, 1); };
+    const Verdict stands{Verdict::allowed, constant, 0, 0};
+    for (const Inheritance how : {Inheritance::as_is, Inheritance::proportional,
+                                  Inheritance::additive, Inheritance::reset}) {
+      check_moments(LongKernel(start), {{0ms, set(10), admitted(10, 0s)},
+                                        {0ms, acquire(8), admitted(2, 800ms)},
+                                        {0ms, put(how), stands, {2, 1}},
+                                        {0ms, put(), stands, {2, 0}},
+                                        {0ms, peek(0), stands, {2, constant, 1, token}},
+                                        {300ms, set(10, how), admitted(5, 500ms), {3, 1}},
+                                        {300ms, put(how), stands, {4, 1}},
+                                        {300ms, put(how), stands},
+                                        {300ms, set(20, how, token / 2), admitted(15, 250ms)}});
+    }
+    // Behind a block, which is beyond what a clock is corrected by.
+    check_moments(LongKernel(start), {{0ms, set(10), admitted(10, 0s)},
+                                      {0ms, block(1min), admitted(0, 60s + 900ms)},
+                                      {0ms, put(), stands},
+                                      {0ms, set(10, Inheritance::as_is), admitted(0, 61s - 1us)}});
+    // A first quota.
+    check_moments(LongKernel(start), {{0ms, put(), stands, {1, 1}},
+                                      {0ms, peek(0), stands, {1, constant, 1, 1}},
+                                      {0ms, set(10, Inheritance::as_is), admitted(10, 0s)}});
+    // What gives back or changes has no effect.
+    check_moments(LongKernel(start), {{0ms, set(10), admitted(10, 0s)},
+                                      {0ms, spend(4, 0s), admitted(6, 400ms)},
+                                      {0ms, put(), stands},
+                                      {0ms, give({4, 0, 0s, 2}, 4), stands, {0, 0, 0}},
+                                      {0ms, adjust(Change::reset, 0), stands, {2, constant, 0}},
+                                      {0ms, adjust(Change::reward, 3), stands, {2, constant, 0}},
+                                      {0ms, adjust(Change::charge, 3), stands, {2, constant, 0}},
+                                      {0ms, block(1s), stands, {2, constant, 0}},
+                                      {0ms, set(10, Inheritance::as_is), admitted(6, 400ms)}});
+  }
+}
+
+TEST_CASE("a quota of never refuses for ever, and an unlimited one is kept by its use",
+          "[core][shared_token_bucket][constant]") {
+  const Verdict never{Verdict::refused, 0, word_limit, 0};
+  const Verdict all{Verdict::allowed, unlimited, 0, 0};
+  check_moments(LongKernel(start), {{0ms, set(0, Inheritance::as_is, 1), {1, 0, 0, 0}},
+                                    {0ms, acquire(1), never, {1, 0, 1, 1}},
+                                    {0ms, acquire(word_limit), never},
+                                    {0ms, peek(1), never},
+                                    {0ms, spend(1, 1min), never, {0, 0, 0, 0, 0, 0}},
+                                    {0ms, spend(0, 1min), {1, 0, 0, 0}, {0, 0, 0, 0, 0, 0}},
+                                    {1h - 1us, acquire(1), never},
+                                    {1h, acquire(1), none}});
+  check_moments(LongKernel(start),
+                {{0ms, set(unlimited, Inheritance::as_is, 1), all},
+                 {0ms, spend(word_limit, 0s), all, {word_limit, 0, 0, 0, 0, unlimited}},
+                 {30min, acquire(7), all, {1, unlimited, 1, 1}},
+                 {1h, peek(1), all},
+                 {1h + 1min, acquire(0), all},
+                 {1h + 30min - 1us, spend(1, 0s), all},
+                 {2h, acquire(1), all},
+                 {3h, acquire(1), none}});
+  const Verdict wrong = Verdict::failed(Errc::invalid_argument);
+  for (const Word constant : {Word{0}, unlimited}) {
+    CHECK(LongKernel(start).ask(0s, set(constant)) == wrong);  // with the period of a rate
+  }
+  CHECK(LongKernel(start).ask(0s, set(unlimited - 1, Inheritance::as_is, 1)).status == -38);
+}
+
 TEST_CASE("a debt is paid before the new quota admits", "[core][shared_token_bucket]") {
   check_moments(LongKernel(start), {{0ms, set(10), admitted(10, 0s)},
                                     {0ms, acquire(8), admitted(2, 800ms)},
@@ -166,7 +233,7 @@ TEST_CASE("a shared token bucket's arguments out of range are errors",
                   {&shared_token_bucket_configure, {5, 1, token, 5 * token + 1, 0, 0}},
                   admitted(5, 0s)}});
   for (const auto& [index, value] : std::vector<std::pair<std::size_t, Word>>{
-           {1, 0}, {2, 0}, {2, word_limit}, {3, 0}, {3, word_limit}, {4, -1}}) {
+           {1, -1}, {2, 0}, {2, word_limit}, {3, 0}, {3, word_limit}, {4, -1}}) {
     LongKernel spoilt = kernel;
     spoilt.state[index] = value;
     CHECK(spoilt.ask(0s, acquire(1)) == Verdict::failed(Errc::corrupt_state));

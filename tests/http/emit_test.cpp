@@ -3,6 +3,8 @@
 
 #include <sluice/sluice.hpp>
 
+#include <algorithm>
+#include <array>
 #include <string>
 
 #include "tests/catch.hpp"
@@ -167,7 +169,7 @@ TEST_CASE("headers may be left out, and are copied whole") {
 TEST_CASE("the longest policies fit") {
   const std::string name(Text::capacity, '"');
   const std::string partition(Text::capacity, '\xff');
-  const Policy policy(name, WindowLimit{word_limit, Span{word_limit}},
+  const Policy policy(name, WindowLimit{word_limit - 1, Span{word_limit}},
                       {.partition = partition, .unit = name});
   Decision decision = refused(Span::max());
   decision.remaining = word_limit;
@@ -248,4 +250,33 @@ TEST_CASE("what is emitted is read again as what a client needs, and never too e
     CHECK(feedback.windows()[0].partition.view() == partition);
     CHECK(*feedback.windows()[0].length >= policy.length());
   }
+}
+
+TEST_CASE("of a limit of 0 no time is told, and of an unlimited one nothing") {
+  VirtualClock clock;
+  const auto store = make_virtual_store(clock);
+  const Policy none("none", Quota::never());
+  const Policy all("all", Quota::unlimited());
+  const Policy some("some", Quota::per_minute(60).burst(10));
+  const Decision never = TokenBucket(*store, "n", Quota::never()).try_acquire("k");
+  const Decision always = TokenBucket(*store, "a", Quota::unlimited()).try_acquire("k");
+  CHECK(lines(limit_headers(none, never)) ==
+        "RateLimit-Policy: \"none\";q=0;w=1\n"
+        "RateLimit: \"none\";r=0\n"
+        "X-RateLimit-Limit: 0\n"
+        "X-RateLimit-Remaining: 0\n");
+  CHECK(lines(limit_headers(all, always)).empty());
+  const Decision usual = TokenBucket(*store, "s", Quota::per_minute(60).burst(10)).try_acquire("k");
+  const std::array both{Limited{all, always}, Limited{some, usual}};
+  CHECK(lines(limit_headers(both)) ==
+        "RateLimit-Policy: \"some\";q=10;w=10\n"
+        "RateLimit: \"some\";r=9;t=1\n"
+        "X-RateLimit-Limit: 10\n"
+        "X-RateLimit-Remaining: 9\n"
+        "X-RateLimit-Reset: 1\n");
+  const std::array many{Limited{all, always}, Limited{some, usual}, Limited{some, usual},
+                        Limited{some, usual}, Limited{some, usual}, Limited{some, usual}};
+  const LimitHeaders headers = limit_headers(many);
+  const std::string_view told = headers["RateLimit"];
+  CHECK(std::count(told.begin(), told.end(), ',') == LimitHeaders::max_policies - 1);
 }

@@ -44,11 +44,14 @@ struct Unit {
   const char* name;
   Calendar (*calendar)(TimeZone);
   Word (*number)(Word day);  ///< of the unit that holds this day since 1970
+  Span at{0};                ///< the time at which its days begin
 
   /// The number of the window of `time`: that of the latest date that any clock showed until then.
   [[nodiscard]] Word window_at(const TimeZone& zone, Time time) const {
     const std::vector<OffsetChange>& changes = zone.changes();
-    const auto shown = [](Time at, Span offset) { return floor_div(to_word(at + offset), day_us); };
+    const auto shown = [this](Time when, Span offset) {
+      return floor_div(to_word(when + offset - at), day_us);
+    };
     Word latest = shown(time, zone.offset_at(time));
     for (std::size_t i = 1; i < changes.size() && changes[i].from <= time; ++i) {
       latest = std::max(latest, shown(changes[i].from - 1us, changes[i - 1].offset));
@@ -57,15 +60,40 @@ struct Unit {
   }
 };
 
+Word day(Word number) { return number; }
+
+/// The number of the week that begins on this day of 1970.
+template <int first>
+Word week(Word day) {
+  return floor_div(day - first + 1, 7);
+}
+
+/// The number of the span of so many months that begins on the first.
+template <Word months>
+Word month(Word day) {
+  const std::chrono::year_month_day date{
+      std::chrono::sys_days{std::chrono::days{static_cast<int>(day)}}};
+  return floor_div(Word{int{date.year()}} * 12 + Word{unsigned{date.month()}} - 1, months);
+}
+
+/// The number of the month that begins on the last day of the one before.
+Word last_day(Word day) { return month<1>(day + 1); }
+
 const Unit units[] = {
-    {"day", &Calendar::daily, [](Word day) { return day; }},
-    {"week", &Calendar::weekly, [](Word day) { return floor_div(day - 4, 7); }},
-    {"month", &Calendar::monthly,
-     [](Word day) {
-       const std::chrono::year_month_day date{
-           std::chrono::sys_days{std::chrono::days{static_cast<int>(day)}}};
-       return Word{int{date.year()}} * 12 + Word{unsigned{date.month()}};
-     }},
+    {"day", [](TimeZone zone) { return Calendar::daily(std::move(zone)); }, day},
+    {"day at 17:00", [](TimeZone zone) { return Calendar::daily(std::move(zone), 17h); }, day, 17h},
+    {"day at 01:30", [](TimeZone zone) { return Calendar::daily(std::move(zone), 90min); }, day,
+     90min},
+    {"day at 02:30", [](TimeZone zone) { return Calendar::daily(std::move(zone), 150min); }, day,
+     150min},
+    {"week", [](TimeZone zone) { return Calendar::weekly(std::move(zone)); }, week<5>},
+    {"Sunday",
+     [](TimeZone zone) { return Calendar::weekly(std::move(zone), std::chrono::Sunday, 17h); },
+     week<4>, 17h},
+    {"month", [](TimeZone zone) { return Calendar::monthly(std::move(zone)); }, month<1>},
+    {"last day", [](TimeZone zone) { return Calendar::monthly(std::move(zone), 31); }, last_day},
+    {"quarter", [](TimeZone zone) { return Calendar::quarterly(std::move(zone)); }, month<3>},
+    {"year", [](TimeZone zone) { return Calendar::yearly(std::move(zone)); }, month<12>},
 };
 
 /// Every zone of the system's database, those with the same changes once.
@@ -143,6 +171,90 @@ TEST_CASE("months of a zone begin at its midnights", "[timezone]") {
   check_window(months, utc(2024, 2, 1, 5h), utc(2024, 3, 1, 5h));
   check_window(months, utc(2024, 3, 1, 5h), utc(2024, 4, 1, 4h));
   check_window(months, utc(2024, 12, 1, 5h), utc(2025, 1, 1, 5h));
+}
+
+TEST_CASE("days from 17:00 of New York have 23 and 25 hours", "[timezone]") {
+  const Calendar days = Calendar::daily(load_time_zone("America/New_York"), 17h);
+  check_window(days, utc(2024, 3, 8, 22h), utc(2024, 3, 9, 22h));
+  check_window(days, utc(2024, 3, 9, 22h), utc(2024, 3, 10, 21h));   // 23 hours
+  check_window(days, utc(2024, 11, 2, 21h), utc(2024, 11, 3, 22h));  // 25 hours
+  const Calendar berlin = Calendar::daily(load_time_zone("Europe/Berlin"), 17h);
+  check_window(berlin, utc(2024, 3, 30, 16h), utc(2024, 3, 31, 15h));
+  check_window(berlin, utc(2024, 10, 26, 15h), utc(2024, 10, 27, 16h));
+}
+
+TEST_CASE("days from a time that is skipped, or comes twice, begin at its end or first",
+          "[timezone]") {
+  const TimeZone new_york = load_time_zone("America/New_York");
+  const Calendar skipped = Calendar::daily(new_york, 2h + 30min);
+  check_window(skipped, utc(2024, 3, 9, 7h + 30min), utc(2024, 3, 10, 7h));  // 03:00 of summer
+  check_window(skipped, utc(2024, 3, 10, 7h), utc(2024, 3, 11, 6h + 30min));
+  const Calendar twice = Calendar::daily(new_york, 1h + 30min);
+  check_window(twice, utc(2024, 11, 2, 5h + 30min), utc(2024, 11, 3, 5h + 30min));
+  check_window(twice, utc(2024, 11, 3, 5h + 30min), utc(2024, 11, 4, 6h + 30min));
+  const TimeZone berlin = load_time_zone("Europe/Berlin");
+  check_window(Calendar::daily(berlin, 2h + 30min), utc(2024, 3, 30, 1h + 30min),
+               utc(2024, 3, 31, 1h));
+  check_window(Calendar::daily(berlin, 2h + 30min), utc(2024, 10, 27, 30min),
+               utc(2024, 10, 28, 1h + 30min));
+}
+
+TEST_CASE("weeks, months, quarters and years of a zone hold both nights", "[timezone]") {
+  const TimeZone new_york = load_time_zone("America/New_York");
+  const TimeZone berlin = load_time_zone("Europe/Berlin");
+  // Sundays are the days of both nights.
+  const Calendar weeks = Calendar::weekly(new_york, std::chrono::Sunday);
+  check_window(weeks, utc(2024, 3, 10, 5h), utc(2024, 3, 17, 4h));
+  check_window(weeks, utc(2024, 11, 3, 4h), utc(2024, 11, 10, 5h));
+  const Calendar shops = Calendar::weekly(berlin, std::chrono::Sunday);
+  check_window(shops, utc(2024, 3, 30, 23h), utc(2024, 4, 6, 22h));
+  check_window(shops, utc(2024, 10, 26, 22h), utc(2024, 11, 2, 23h));
+  check_window(Calendar::monthly(new_york, 31), utc(2024, 2, 29, 5h), utc(2024, 3, 31, 4h));
+  check_window(Calendar::monthly(new_york, 31), utc(2024, 10, 31, 4h), utc(2024, 11, 30, 5h));
+  check_window(Calendar::monthly(berlin, 31), utc(2024, 3, 30, 23h), utc(2024, 4, 29, 22h));
+  check_window(Calendar::monthly(berlin, 15, 17h), utc(2024, 10, 15, 15h), utc(2024, 11, 15, 16h));
+  check_window(Calendar::quarterly(new_york), utc(2024, 1, 1, 5h), utc(2024, 4, 1, 4h));
+  check_window(Calendar::quarterly(new_york), utc(2024, 10, 1, 4h), utc(2025, 1, 1, 5h));
+  check_window(Calendar::quarterly(berlin), utc(2023, 12, 31, 23h), utc(2024, 3, 31, 22h));
+  check_window(Calendar::quarterly(berlin), utc(2024, 9, 30, 22h), utc(2024, 12, 31, 23h));
+  check_window(Calendar::yearly(new_york), utc(2024, 1, 1, 5h), utc(2025, 1, 1, 5h));
+  check_window(Calendar::yearly(berlin), utc(2023, 12, 31, 23h), utc(2024, 12, 31, 23h));
+}
+
+TEST_CASE("weeks, months and days begin at the end of the gap where midnight is skipped",
+          "[timezone]") {
+  const TimeZone sao_paulo = load_time_zone("America/Sao_Paulo");
+  // 2017-10-15, a Sunday, has no 00:00 to 01:00.
+  check_window(Calendar::weekly(sao_paulo, std::chrono::Sunday), utc(2017, 10, 15, 3h),
+               utc(2017, 10, 22, 2h));
+  check_window(Calendar::monthly(sao_paulo, 15), utc(2017, 10, 15, 3h), utc(2017, 11, 15, 2h));
+  check_window(Calendar::daily(sao_paulo, 30min), utc(2017, 10, 15, 3h),
+               utc(2017, 10, 16, 2h + 30min));
+}
+
+TEST_CASE("who waits across the end of a window gets one grant, when it ends",
+          "[timezone][waiting]") {
+  const TimeZone new_york = load_time_zone("America/New_York");
+  for (const Calendar& calendar :
+       {Calendar::daily(new_york), Calendar::daily(new_york, 17h),
+        Calendar::daily(new_york, 2h + 30min), Calendar::weekly(new_york, std::chrono::Sunday),
+        Calendar::monthly(new_york, 31), Calendar::quarterly(new_york),
+        Calendar::yearly(new_york)}) {
+    for (const Time night : {utc(2024, 3, 10, 6h + 59min), utc(2024, 11, 3, 5h + 59min)}) {
+      INFO(calendar.to_string());
+      VirtualClock clock(night);
+      const VirtualClock::AutoAdvance moving(clock);
+      const auto store = make_virtual_store(clock);
+      const FixedWindow window(*store, "w", 2, calendar);
+      const Time edge = calendar.window(night).end;
+      REQUIRE(window.try_acquire("k", 2));
+      CHECK_FALSE(window.acquire("k", 1, edge - 1us));
+      CHECK(window.acquire("k", 1, edge));
+      CHECK(clock.now() == edge);
+      CHECK(window.peek("k").remaining == 1);
+      CHECK(window.peek("k").reset_after == calendar.window(edge).end - edge);
+    }
+  }
 }
 
 TEST_CASE("a zone without changes has one offset", "[timezone]") {

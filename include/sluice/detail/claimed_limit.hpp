@@ -46,7 +46,9 @@ class ClaimedLimit {
   /// A grant of others may be released before a refusal's hint.
   [[nodiscard]] virtual bool freed_early() const noexcept { return false; }
   /// Whether the limit that is asked is that of all processes with this key.
-  [[nodiscard]] virtual bool is_shared() const noexcept { return true; }
+  [[nodiscard]] virtual bool is_shared() const noexcept { return !is_constant(); }
+  /// A limit of 0 or an unlimited one, and not because the store says so: it stays so.
+  [[nodiscard]] bool is_constant() const noexcept;
 
   /// The step that decides.
   [[nodiscard]] virtual Step step() const noexcept = 0;

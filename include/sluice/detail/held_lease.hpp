@@ -38,6 +38,8 @@ class HeldLease {
   [[nodiscard]] Key key() const noexcept { return {tag_, name_}; }
   [[nodiscard]] const LeaseId& id() const noexcept { return id_; }
   [[nodiscard]] const Terms& terms() const noexcept { return terms_; }
+  /// Under an unlimited limit: its calls ask nothing, and it is held until it is released.
+  [[nodiscard]] bool holds_nothing() const noexcept { return terms_.limit == unlimited; }
   [[nodiscard]] Word fence() const noexcept { return fence_; }
   [[nodiscard]] Time expires_at() const noexcept { return to_time(expires_at_.load()); }
   /// The lease is certainly held until then: a TTL at most, counted from before the request to the

@@ -35,6 +35,7 @@ enum class StateKind : std::uint8_t {
   fixed_window = 22,
   sliding_window_counter = 23,
   sliding_window = 26,
+  constant = 27,
 };
 
 /// The properties of all states of one kind.
@@ -61,6 +62,7 @@ inline constexpr StateDescription state_descriptions[] = {
     {StateKind::fixed_window, true, "a fixed window"},
     {StateKind::sliding_window, false, "a sliding window"},
     {StateKind::token_bucket, true, "a token bucket", true},
+    {StateKind::constant, true, "a constant"},
     {StateKind::sliding_window_counter, false, "a sliding window counter"},
 };
 

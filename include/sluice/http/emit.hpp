@@ -144,6 +144,9 @@ class LimitHeaders {
 /// name, it is the one with the longest wait among those that refused, else the one with the least
 /// remaining (the first of equal ones), among those with the unit of the first limit: requests are
 /// never compared with bytes. Empty if there are no limits.
+///
+/// Clients are told nothing of an unlimited policy. A refusal by a limit of 0 has no Retry-After,
+/// no `t` and no reset, since no time would be true.
 [[nodiscard]] LimitHeaders limit_headers(std::span<const Limited> limits,
                                          const EmitOptions& options = {}) noexcept;
 [[nodiscard]] LimitHeaders limit_headers(const Policy& policy, const Decision& decision,

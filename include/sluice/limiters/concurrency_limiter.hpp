@@ -19,14 +19,16 @@ namespace sluice {
 /// later. Immutable: one object serves any number of threads. A grant and a release are one store
 /// operation each, O(1) amortised unless an id must be searched; a lease costs one allocation.
 /// Borrows or owns its store: see StoreHandle.
+///
+/// A lease under no limit holds nothing: it is never lost, and its renewal and release ask nothing.
 class ConcurrencyLimiter : public Waitable {
  public:
   using Grant = Lease;                                            ///< what acquire() returns
   static constexpr const char* type_name = "ConcurrencyLimiter";  ///< in messages of exceptions
 
-  /// `limit`: 1 to 2^52. One key has at most LeasesRule::max_holders leases at once, whatever their
-  /// weights. Throws std::invalid_argument if it, `name` (1 byte to 1 MiB) or an option is out of
-  /// range.
+  /// `limit`: 0, which grants none, to 2^52, which is `unlimited`. One key has at most
+  /// LeasesRule::max_holders leases at once, whatever their weights. Throws std::invalid_argument
+  /// if it, `name` (1 byte to 1 MiB) or an option is out of range.
   ConcurrencyLimiter(const StoreHandle& store, detail::TextArg name, Word limit,
                      const LeaseOptions& options = {});
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "sluice/detail/constant.hpp"
 #include "sluice/limiters/calendar.hpp"
 #include "sluice/limiters/keyed_limiter.hpp"
 #include "sluice/rules/fixed_window.hpp"
@@ -36,8 +37,8 @@ class FixedWindow : public KeyedLimiter<FixedWindow> {
 
   static constexpr Span max_block{FixedWindowRule::max_block};  ///< 365 days
 
-  /// Throws std::invalid_argument if `limit` is not in [1, 2^42], or `name` is empty or longer than
-  /// 1 MiB.
+  /// Throws std::invalid_argument if `limit` is not in [0, 2^42] or `unlimited`, or `name` is empty
+  /// or longer than 1 MiB.
   template <CountType T>
   FixedWindow(const StoreHandle& store, detail::TextArg name, T limit, Calendar calendar)
       : FixedWindow(store, name, detail::Given(limit), std::move(calendar)) {}
@@ -98,7 +99,7 @@ class FixedWindow : public KeyedLimiter<FixedWindow> {
   [[nodiscard]] Step refund_step(const Key& key, const Reservation& grant,
                                  Cost amount) const noexcept;
   [[nodiscard]] Step reset_step(const Key& key) const noexcept {
-    return {&fixed_window_reset, named(key), {limit_}};
+    return detail::by_limit({&fixed_window_reset, named(key), {limit_}});
   }
   /// The step of settle() if it charges `units` more. It fails with Errc::outside_calendar if the
   /// window of the grant has ended.

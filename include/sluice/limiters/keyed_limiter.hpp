@@ -29,6 +29,7 @@ class KeyedLimiter : public Waitable {
   /// Spends `cost` of `key` if it is available; never waits. A refusal is a decision that is not
   /// allowed, and spends nothing. Throws std::system_error if the store could not decide, or if the
   /// cost can never be admitted (Errc::cost_exceeds_capacity) or is negative (Errc::invalid_cost).
+  /// A limit of 0 refuses every cost from 1, with Decision::never; see docs/composing.md.
   /// A cost of 0 is refused only while a debt, a block or a reservation is ahead; see
   /// docs/composing.md.
   [[nodiscard]] Decision try_acquire(const KeyArg& key, Cost cost = 1) const {

@@ -106,8 +106,8 @@ class SharedSlidingWindow : public KeyedLimiter<SharedSlidingWindow> {
     Word version;  ///< of the rate now in force
   };
 
-  /// Sets the rate if there is none. `rate` is 1 to 65,536 units, `interval` 1 us to 366 days and
-  /// at most keep_alive; otherwise, here and below, Errc::invalid_argument.
+  /// Sets the rate if there is none. `rate` is 0 to 65,536 units or `unlimited`, `interval` 1 us
+  /// to 366 days and at most keep_alive; otherwise, here and below, Errc::invalid_argument.
   Change try_configure(const KeyArg& key, RateType type, Word rate, SpanArg interval) const;
   Change try_configure(const KeyArg& key, RateType type, Word rate, SpanArg interval,
                        std::error_code& error) const noexcept;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "sluice/detail/constant.hpp"
 #include "sluice/limiters/keyed_limiter.hpp"
 #include "sluice/limiters/window_limit.hpp"
 #include "sluice/rules/sliding_window.hpp"
@@ -61,7 +62,7 @@ class SlidingWindow : public KeyedLimiter<SlidingWindow> {
   [[nodiscard]] std::vector<Word> remaining(const KeyArg& key, std::error_code& error) const;
   /// The same after a plan's acquire_step() or peek_step(), of the output words of that step.
   [[nodiscard]] static std::span<const Word> remaining_of(std::span<const Word> output) noexcept {
-    return output.empty() ? output : output.subspan(3);
+    return output.size() < 3 ? std::span<const Word>() : output.subspan(3);
   }
 
   /// Schedules no new grant before `span` from now, whatever the windows; existing reservations
@@ -115,7 +116,8 @@ class SlidingWindow : public KeyedLimiter<SlidingWindow> {
   /// What a plan's acquire_step() or reserve_step() for `cost` has granted: of the decision on it.
   [[nodiscard]] static Reservation reservation(const Decision& decision,
                                                std::span<const Word> output, Cost cost) noexcept {
-    return {decision, cost.value(), output.size() < 3 ? output : output.subspan(1, 2)};
+    return {decision, cost.value(),
+            output.size() < 3 ? std::span<const Word>() : output.subspan(1, 2)};
   }
 
   [[nodiscard]] std::span<const WindowLimit> windows() const noexcept { return windows_; }
@@ -141,7 +143,7 @@ class SlidingWindow : public KeyedLimiter<SlidingWindow> {
                                  SlidingWindowRule::Change change) const noexcept;
   [[nodiscard]] Step step(const Operation& operation, const Key& key,
                           const Arguments& args) const noexcept {
-    return {&operation, named(key), args, nullptr, table_};
+    return detail::by_limit({&operation, named(key), args, nullptr, table_});
   }
 
   std::vector<WindowLimit> windows_;

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "sluice/detail/constant.hpp"
 #include "sluice/limiters/keyed_limiter.hpp"
 #include "sluice/limiters/window_limit.hpp"
 #include "sluice/rules/sliding_window_counter.hpp"
@@ -32,8 +33,8 @@ class SlidingWindowCounter : public KeyedLimiter<SlidingWindowCounter> {
 
   static constexpr Span max_block{SlidingWindowCounterRule::max_block};  ///< 365 days
 
-  /// Throws std::invalid_argument if `name` is empty or longer than 1 MiB, the limit is not 1 to
-  /// 2^40, or the span not 1 us to 2^42 us (50 days).
+  /// Throws std::invalid_argument if `name` is empty or longer than 1 MiB, the limit is not 0 to
+  /// 2^40 or `unlimited`, or the span not 1 us to 2^42 us (50 days).
   SlidingWindowCounter(const StoreHandle& store, detail::TextArg name, WindowLimit window);
 
   /// try_acquire() whose grant can be taken back.
@@ -82,7 +83,7 @@ class SlidingWindowCounter : public KeyedLimiter<SlidingWindowCounter> {
   }
   /// The step of reset().
   [[nodiscard]] Step reset_step(const Key& key) const noexcept {
-    return {&sliding_window_counter_reset, named(key), {window_.limit}};
+    return detail::by_limit({&sliding_window_counter_reset, named(key), {window_.limit}});
   }
 
   /// The steps of the other calls.
@@ -104,9 +105,9 @@ class SlidingWindowCounter : public KeyedLimiter<SlidingWindowCounter> {
   }
 
   [[nodiscard]] Step block_step(const Key& key, SpanArg span) const noexcept {
-    return {&sliding_window_counter_block,
-            named(key),
-            {window_.limit, window_.span.count(), span.count()}};
+    return detail::by_limit({&sliding_window_counter_block,
+                             named(key),
+                             {window_.limit, window_.span.count(), span.count()}});
   }
 
   /// What a plan's acquire_step() for `cost` has granted: of the decision on it.
@@ -120,6 +121,7 @@ class SlidingWindowCounter : public KeyedLimiter<SlidingWindowCounter> {
   /// The most units that any interval of the window's span can hold; see
   /// SlidingWindowCounterRule::worst_case().
   [[nodiscard]] Word worst_case() const noexcept {
+    if (detail::is_constant(window_.limit)) return window_.limit;
     return SlidingWindowCounterRule::worst_case(window_.limit, window_.span.count());
   }
 
@@ -129,13 +131,14 @@ class SlidingWindowCounter : public KeyedLimiter<SlidingWindowCounter> {
  private:
   [[nodiscard]] Step adjust(const Key& key, SlidingWindowCounterRule::Change change, Cost amount,
                             Time taken = Time{}) const noexcept {
-    return {&sliding_window_counter_adjust,
-            named(key),
-            {window_.limit, window_.span.count(), amount.value(), static_cast<Word>(change),
-             to_word(taken)}};
+    return detail::by_limit({&sliding_window_counter_adjust,
+                             named(key),
+                             {window_.limit, window_.span.count(), amount.value(),
+                              static_cast<Word>(change), to_word(taken)}});
   }
   [[nodiscard]] Step step(const Operation& operation, const Key& key, Cost cost) const noexcept {
-    return {&operation, named(key), {window_.limit, window_.span.count(), cost.value()}};
+    return detail::by_limit(
+        {&operation, named(key), {window_.limit, window_.span.count(), cost.value()}});
   }
 
   WindowLimit window_;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "sluice/detail/constant.hpp"
 #include "sluice/limiters/bound_token_bucket.hpp"
 #include "sluice/limiters/keyed_limiter.hpp"
 #include "sluice/rules/token_bucket_reserve.hpp"
@@ -203,10 +204,14 @@ class TokenBucket : public KeyedLimiter<TokenBucket> {
     Step result{&operation, named(key), shape_};
     result.args[6] = first;
     result.args[7] = second;
-    return result;
+    return detail::by_limit(result);
   }
   [[nodiscard]] Step set(const Key& key, TokenBucketReserve::Change change,
                          Word amount) const noexcept {
+    const bool is_constant = detail::is_constant(quota_.capacity());
+    if (is_constant && change == TokenBucketReserve::Change::block) {  // checked as a wait is
+      return shaped(token_bucket_peek_reserve, key, amount, 0);
+    }
     return shaped(token_bucket_adjust, key, static_cast<Word>(change), amount);
   }
 

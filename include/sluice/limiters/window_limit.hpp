@@ -5,7 +5,8 @@
 
 namespace sluice {
 
-/// At most `limit` units in any window of `span`. `WindowLimit{300, 60s}`
+/// At most `limit` units in any window of `span`. `WindowLimit{300, 60s}`. 0: never, `unlimited`:
+/// always.
 struct WindowLimit {
   Word limit;
   Span span;

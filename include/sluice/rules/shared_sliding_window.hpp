@@ -21,6 +21,9 @@
 // and max_reserved longer, because reservations may be ahead. Units admitted by the new rate alone
 // never fill it, so that hints do not depend on when it ends.
 //
+// Under a rate of 0, and an unlimited one, the log is as it was. Windows are kept over a rate of 0,
+// which grants nothing, for the rate after it.
+//
 // A longer interval needs no such window: the units that the log has dropped count in it as if the
 // old rate had been used up (SlidingWindowRule::max_assumed).
 #pragma once
@@ -34,7 +37,7 @@ struct SharedSlidingWindowRule {
   struct State {
     Word version;     ///< never repeats: rises with each change, and with time
     Word generation;  ///< the version that started the log
-    Word rate;        ///< permits in any interval
+    Word rate;        ///< permits in any interval; 0 or unlimited: the log is not asked
     Word interval;    ///< microseconds
     Word per_client;  ///< 0: all clients share one log; 1: each has its own
     Word touched;     ///< the latest recorded use, microseconds since the epoch

@@ -11,6 +11,11 @@
 //     reset          free' = capacity'
 //     in any case    free'' = min(free', capacity', max(capacity, capacity') - truly spent)
 //
+// A constant quota, never or unlimited, has no rate: the level stays, and drains by the one before.
+// What is spent under it stays spent under the next quota, unless that resets:
+//
+//     spent' = spent,  free' = capacity' - spent'
+//
 // The quota that is in force already is no new one, unless it resets.
 //
 // "Truly spent" are the units that were granted and have not drained, also after adjustments of the
@@ -34,7 +39,7 @@ struct SharedTokenBucketRule {
   /// Absent: no quota was configured.
   struct State {
     Word version;   ///< 1 for the first quota, and one more for each further one
-    Word capacity;  ///< tokens
+    Word capacity;  ///< tokens; 0 or unlimited: a constant quota, as below
     Word refill;    ///< units that drain a microsecond
     Word period;    ///< units a token
     Word level;     ///< units spent, at `stamp`

@@ -15,7 +15,7 @@ struct ConcurrencyLimiter::Verbs::Claimed final : detail::ClaimOf<ConcurrencyLim
   const std::shared_ptr<detail::WaitQueues>& queues() const noexcept override {
     return limiter().queues();
   }
-  bool freed_early() const noexcept override { return true; }
+  bool freed_early() const noexcept override { return !is_constant(); }
   Step step() const noexcept override {
     return limiter().leases_.acquire_new_step(own_key(), {limiter().limit_, 0}, cost(), id_);
   }

@@ -28,7 +28,7 @@ struct SharedSlidingWindow::Verbs::Claimed final : detail::ClaimOf<SharedSliding
   std::optional<Step> preparation(std::error_code& /*error*/) noexcept override {
     rate_ = std::exchange(is_outdated_, false) ? nullptr : rates().of(key());
     // The stored rate may be larger than the remembered one.
-    is_remembered_ = rate_ && cost().value() <= rate_->setting.rate;
+    is_remembered_ = rate_ && rate_->decides(cost().value());
     if (is_remembered_) return {};
     return rates().read_step(key());
   }

@@ -19,7 +19,7 @@ struct SlidingWindow::Verbs::Claimed final : detail::ClaimOf<SlidingWindow, Clai
   Span time_for(Word first, Word further) const noexcept override {
     Span longest{0};
     for (const auto& [limit, span] : limiter().windows_) {
-      if (cost().value() > limit) return Span{0};
+      if (cost().value() > limit || limit == 0) return Span{0};
       const Word whole = (first + further - 1) / limit;
       longest = std::max(longest, span * std::min(whole, word_limit / span.count()));
     }

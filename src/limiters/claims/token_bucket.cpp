@@ -28,7 +28,7 @@ struct TokenBucket::Verbs::Claimed final : detail::ClaimOf<TokenBucket, Claimed>
   /// The bucket is empty after a grant that had to wait.
   Span time_for(Word /*first*/, Word further) const noexcept override {
     const Quota& quota = limiter().quota();
-    if (cost().value() > quota.capacity()) return Span{0};
+    if (cost().value() > quota.capacity() || quota.is_unlimited()) return Span{0};
     const Word tokens = std::min(further, word_limit / quota.period()) * quota.period();
     const Word interval = limiter().shape_[3];
     return Span{tokens / quota.refill() / interval * interval};

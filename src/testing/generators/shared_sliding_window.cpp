@@ -1,6 +1,8 @@
 // Random requests for the shared sliding window's setting. Threading: pure functions.
 #include <array>
 
+#include "sluice/decision.hpp"
+
 #include "sluice/rules/shared_sliding_window.hpp"
 #include "src/testing/generators.hpp"
 
@@ -20,7 +22,9 @@ void draw(Rng& rng, const Operation& row, Arguments& args) {
   if (row.id == shared_sliding_window_configure.id) {
     const Word longest = std::min(keep_alive, SharedSlidingWindowRule::max_interval);
     const Word interval = rng.below(2) == 0 ? longest : uniform(rng, 1, longest);
-    args = {log_uniform(rng, 16), interval, uniform(rng, 0, 1), uniform(rng, 0, 2), keep_alive};
+    const Word constant = rng.below(2) == 0 ? 0 : unlimited;
+    args = {rng.below(6) == 0 ? constant : log_uniform(rng, 16), interval, uniform(rng, 0, 1),
+            uniform(rng, 0, 2), keep_alive};
   } else if (row.id == shared_sliding_window_expect.id) {
     // Versions of configurations made in the first microseconds are small numbers.
     const Word version = rng.below(2) == 0 ? uniform(rng, 0, 4) : log_uniform(rng, 52);
@@ -38,7 +42,7 @@ bool impossible(const Operation& row, Arguments& args, std::size_t trial) {
   static constexpr Word big = word_limit + 1;
   if (row.id == shared_sliding_window_configure.id) {
     static constexpr std::array<Flaw, 9> flaws{
-        {{0, 0}, {0, 65'537}, {1, 0}, {1, big}, {2, 2}, {3, -1}, {3, 3}, {4, 0}, {4, 999}}};
+        {{0, -1}, {0, 65'537}, {1, 0}, {1, big}, {2, 2}, {3, -1}, {3, 3}, {4, 0}, {4, 999}}};
     if (trial >= flaws.size()) return false;
     args = {10, 1000, 0, 0, 1000};
     args[flaws[trial].place] = flaws[trial].value;

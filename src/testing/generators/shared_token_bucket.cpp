@@ -40,8 +40,11 @@ void draw(Rng& rng, const Operation& row, Arguments& args) {
     return;
   }
   for (;;) {
-    const Quota quota = random_quota(rng);
-    if (quota.full_after().count() > keep_alive) continue;
+    const bool is_constant = rng.below(6) == 0;
+    const Quota quota = !is_constant        ? random_quota(rng)
+                        : rng.below(2) == 0 ? Quota::never()
+                                            : Quota::unlimited();
+    if (!is_constant && quota.full_after().count() > keep_alive) continue;
     args = {quota.capacity(), quota.refill(),     quota.period(),
             keep_alive,       uniform(rng, 0, 3), uniform(rng, 0, 1)};
     return;
@@ -51,8 +54,8 @@ bool impossible(const Operation& row, Arguments& args, std::size_t trial) {
   const Word keep_alive = SharedTokenBucketRule::max_keep_alive;
   if (row.id == shared_token_bucket_configure.id) {
     args = {10, 1, 100'000, keep_alive, 0, 0};
-    const std::array<std::size_t, 9> places{0, 0, 1, 2, 3, 3, 4, 4, 5};
-    const std::array<Word, 9> values{0, word_limit, 0, -1, 0, 1'000'000, -1, 4, 2};
+    const std::array<std::size_t, 10> places{0, 0, 0, 1, 2, 3, 3, 4, 4, 5};
+    const std::array<Word, 10> values{0, word_limit, -1, 0, -1, 0, 1'000'000, -1, 4, 2};
     if (trial >= places.size()) return false;
     args[places[trial]] = values[trial];
     return true;

@@ -1,4 +1,7 @@
 // Connecting to servers that misbehave before the first call. Threading: as calls_test.cpp.
+#include <array>
+
+#include "sluice/limiters/concurrency_limiter.hpp"
 #include "tests/catch.hpp"
 #include "tests/redis/asking.hpp"
 #include "tests/redis/fake/server.hpp"
@@ -128,4 +131,31 @@ TEST_CASE("nobody listening means not connected, by the deadline", "[fake]") {
   options.unix_socket = "/nonexistent/socket";
   const auto other = make_redis_store(options);
   CHECK(Bucket(*other, quota).error("a", 50ms) == Errc::not_connected);
+}
+
+TEST_CASE("limits of 0 and unlimited ones ask no server", "[fake][constant]") {
+  RedisOptions options;
+  options.unix_socket = "/nonexistent/socket";
+  const auto store = make_redis_store(options);
+  const TokenBucket none(*store, "none", Quota::never());
+  const TokenBucket all(*store, "all", Quota::unlimited());
+  CHECK(none.try_acquire("k").retry_after == Decision::never);
+  CHECK(none.acquire("k", 1, Deadline::never()).retry_after == Decision::never);
+  CHECK(all.try_acquire("k", 5).allowed);
+  CHECK(all.acquire("k", 5, 1s).granted == 5);
+  const Lease lease = ConcurrencyLimiter(*store, "jobs", unlimited).try_acquire("k");
+  CHECK(lease);
+  const std::array both{all.acquire_step("k"), none.acquire_step("k")};
+  CHECK(decide(*store, both).step == 1);
+  std::array<Decision, 2> results;
+  std::array<std::error_code, 2> errors;
+  const std::array plans{Plan(both[0]), Plan(both[1])};
+  decide_batch(*store, plans, results, errors);
+  CHECK((results[0].allowed && !results[1].allowed && !errors[0] && !errors[1]));
+  // With another step, the server is asked.
+  const TokenBucket some(*store, "some", quota);
+  const std::array mixed{all.acquire_step("k"), some.acquire_step("k")};
+  std::error_code error;
+  (void)decide(*store, Plan(mixed).within(50ms), error);
+  CHECK(error == Errc::not_connected);
 }

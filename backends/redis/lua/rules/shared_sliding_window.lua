@@ -5,7 +5,7 @@
     head[1], head[2], head[3], head[4], head[5], head[6], head[7]
   if version == 0 or now >= touched + kept then
     version = 0
-  elseif rate < 1 or rate > Rule.max_rate or interval < 1 or interval > Rule.max_interval or
+  elseif rate > Rule.max_rate and rate ~= word_limit or interval < 1 or interval > Rule.max_interval or
     per_client > 1 or generation > version or kept > Rule.max_keep_alive then
     return Errc.corrupt_state
   end
@@ -16,14 +16,17 @@
 -- until}; nil if the rate admits no more. Puts a window among those that are kept, unless one of them says as
 -- much; those that it makes needless go. If there is no room, the first to end goes.
 local function shaped(limit, span, till, rate, interval, now)
-  if span <= interval or limit <= rate then return nil end
-  local times = (limit + rate - 1 - (limit + rate - 1) % rate) / rate
-  local most = (Rule.max_rate - Rule.max_rate % rate) / rate
-  if times > most then times = most end
-  if times <= (span - span % interval) / interval then span = interval * times end
-  if span <= interval then return nil end
-  local parts = (span + interval - 1 - (span + interval - 1) % interval) / interval
-  if rate * parts > limit then limit = rate * parts end
+  if limit == word_limit or limit <= rate then return nil end
+  if rate > 0 then
+    if span <= interval then return nil end
+    local times = (limit + rate - 1 - (limit + rate - 1) % rate) / rate
+    local most = (Rule.max_rate - Rule.max_rate % rate) / rate
+    if times > most then times = most end
+    if times <= (span - span % interval) / interval then span = interval * times end
+    if span <= interval then return nil end
+    local parts = (span + interval - 1 - (span + interval - 1) % interval) / interval
+    if rate * parts > limit then limit = rate * parts end
+  end
   if now + span + Rule.max_reserved < till then till = now + span + Rule.max_reserved end
   return {limit, span, till}
 end
@@ -41,7 +44,7 @@ local function add(all, more)
   end
   if more[3] > all[first][3] then all[first] = more end
 end
-  if new_rate < 1 or new_rate > Rule.max_rate or new_interval < 1 or new_interval > Rule.max_interval or
+  if new_rate < 0 or new_rate > Rule.max_rate and new_rate ~= word_limit or new_interval < 1 or new_interval > Rule.max_interval or
     new_per_client < 0 or new_per_client > 1 or mode < 0 or mode > 2 or
     keep_alive < 1 or keep_alive > Rule.max_keep_alive or keep_alive < new_interval then
     return Errc.invalid_argument

@@ -5,14 +5,15 @@
   local version, capacity, refill, period, level, spent, stamp =
     head[1], head[2], head[3], head[4], head[5], head[6], head[7]
   local at, given_up = now, false
+  local constant = capacity == 0 or capacity == word_limit
   if version == 0 or now >= stamp + keep_alive then
     version = 0
-  elseif capacity < 1 or refill < 1 or refill >= word_limit or period < 1 or
-    capacity * period > word_limit - refill then
+  elseif refill < 1 or refill >= word_limit or period < 1 or
+    (constant and 1 or capacity) * period > word_limit - refill then
     return Errc.corrupt_state
   else
     local most_ahead = Rule.max_ahead
-    if level > capacity * period - period then most_ahead = most_ahead * 2 end
+    if constant or level > capacity * period - period then most_ahead = most_ahead * 2 end
     given_up = stamp > now + most_ahead
   end
   if version ~= 0 and not given_up then
@@ -69,25 +70,33 @@ local function scaled(a, b, c)
   if rest > 0 then return quotient, quotient + 1 end
   return quotient, quotient
 end
-  if new_capacity < 1 or new_refill < 1 or new_refill >= word_limit or new_period < 1 or
-    new_capacity * new_period > word_limit - new_refill or
-    keep_alive < 1 or keep_alive > Rule.max_keep_alive or
-    (keep_alive - 1) * new_refill < new_capacity * new_period or
+  local new_constant = (new_capacity == 0 or new_capacity == word_limit) and new_refill == 1 and
+    new_period == 1
+  if not new_constant and (new_capacity < 1 or new_refill < 1 or new_refill >= word_limit or
+    new_period < 1 or new_capacity * new_period > word_limit - new_refill or
+    (keep_alive - 1) * new_refill < new_capacity * new_period) then
+    return Errc.invalid_argument
+  end
+  if keep_alive < 1 or keep_alive > Rule.max_keep_alive or
     inheritance < 0 or inheritance > 3 or if_absent < 0 or if_absent > 1 then
     return Errc.invalid_argument
   end
 --@ use shared_token_bucket_view
 
   local is_new, is_same = 0, version ~= 0 and inheritance ~= 3 and capacity == new_capacity and
-    refill == new_refill and period == new_period
+    (constant or refill == new_refill and period == new_period)
   if version == 0 or (if_absent == 0 and not is_same) then
     is_new = 1
     local new_version, new_level, new_spent = 1, 0, 0
-    if version ~= 0 then
-      if version < word_limit then new_version = version + 1 end
+    if version ~= 0 and version < word_limit then new_version = version + 1 end
+    if version ~= 0 and new_constant then
+      new_refill, new_period, new_level, new_spent = refill, period, level, spent
+    elseif version ~= 0 then
       local limit, next_limit = capacity * period, new_capacity * new_period
       local free, as_is, up = limit - level, 0, 0
-      if free < 0 then
+      if constant then
+        up, as_is = scaled(level, new_period, period)
+      elseif free < 0 then
         as_is, up = scaled(-free, new_period, period)
         as_is = next_limit + up
         if as_is > word_limit then as_is = word_limit end
@@ -99,7 +108,7 @@ end
         new_level = as_is
       elseif inheritance == 1 then -- proportional
         new_level = as_is
-        if free >= 0 then new_level = next_limit - scaled(free, next_limit, limit) end
+        if free >= 0 and not constant then new_level = next_limit - scaled(free, next_limit, limit) end
       elseif inheritance == 2 then -- additive
         up, new_level = scaled(level, new_period, period)
       end
@@ -108,25 +117,26 @@ end
       if spent < word_limit then
         up, new_spent = scaled(spent, new_period, period)
         least = new_spent
-        if capacity > new_capacity then least = least - (capacity - new_capacity) * new_period end
+        if capacity > new_capacity and not constant then least = least - (capacity - new_capacity) * new_period end
       end
-      if at > now and level > limit - period and least < next_limit then least = next_limit end
+      if at > now and (constant or level > limit - period) and least < next_limit then least = next_limit end
       if new_level < least then new_level = least end
       if new_level > word_limit then new_level = word_limit end
       local lasting = (keep_alive - 1) * new_refill
       if new_level > lasting then new_level = lasting end
     end
     version, capacity, refill, period = new_version, new_capacity, new_refill, new_period
-    level, spent = new_level, new_spent
+    level, spent, constant = new_level, new_spent, new_constant
   end
   if is_new == 1 or (if_absent == 0 and not given_up) then
     put(0, struct.pack('<i8i8i8i8i8i8i8', version, capacity, refill, period, level, spent, at))
   end
 
+  local output = struct.pack('<i8i8', version, is_new)
+  if constant then return 1, capacity, 0, 0, output end
   local free = capacity * period - level
   if free < 0 then free = 0 end
-  return 1, (free - free % period) / period, 0, at - now + (level + -level % refill) / refill,
-    struct.pack('<i8i8', version, is_new)
+  return 1, (free - free % period) / period, 0, at - now + (level + -level % refill) / refill, output
 
 --@ piece shared_token_bucket_check
 -- The twin of check_shared_cost() in src/rules/shared_token_bucket_view.hpp in its place in a rule.
@@ -142,10 +152,21 @@ end
 -- there is no quota or if it can never admit so much. After the clock was set back there is room for one request.
 --@ use shared_token_bucket_view
   if version == 0 then return Errc.not_configured end
-  if cost > capacity then return Errc.cost_exceeds_capacity end
+  if cost > capacity and not constant then return Errc.cost_exceeds_capacity end
 
   local limit, charge = capacity * period, cost * period
-  if given_up and level > limit - charge then level = limit - charge end
+  if given_up and not constant and level > limit - charge then level = limit - charge end
+
+--@ piece shared_token_bucket_constant
+-- The twin of constant_verdict() and keep_constant() in src/rules/shared_token_bucket_view.hpp in their place in a rule:
+-- ends it, with `output`, if the stored quota is never or unlimited.
+  if constant and capacity == 0 and cost > 0 then return 0, 0, word_limit, 0, output end
+  if constant then
+    if spends and cost > 0 then
+      put(0, struct.pack('<i8i8i8i8i8i8i8', version, capacity, refill, period, level, spent, at))
+    end
+    return 1, capacity, 0, 0, output
+  end
 
 --@ piece shared_token_bucket_decide
 -- The twin of the beginning of answer() in src/rules/shared_token_bucket.cpp, with moment() and shared_wait(), in its
@@ -153,6 +174,7 @@ end
 --@ use shared_token_bucket_check
 --@ use shared_token_bucket_ask
   local output = struct.pack('<i8i8i8i8', version, capacity, refill, period)
+--@ use shared_token_bucket_constant
   local want = level + charge
   if want > limit or (at > now and level > limit - period) then
     local free, over = limit - level, want - limit
@@ -177,6 +199,7 @@ end
 
 --@ operation shared_token_bucket_acquire(head[7] | reported, cost, keep_alive)
 -- The twin of the kernel of shared_token_bucket.acquire in src/rules/shared_token_bucket.cpp.
+  local spends = true
 --@ use shared_token_bucket_decide
   if cost > 0 then
     spent = spent + charge
@@ -188,6 +211,7 @@ end
 
 --@ operation shared_token_bucket_peek(head[7] | reported, cost, keep_alive)
 -- The twin of the kernel of shared_token_bucket.peek in src/rules/shared_token_bucket.cpp. Writes nothing.
+  local spends = false
 --@ use shared_token_bucket_decide
 --@ use shared_token_bucket_answer
 
@@ -197,6 +221,11 @@ end
 --@ use shared_token_bucket_check
   if max_wait < 0 or max_wait > Rule.max_ahead then return Errc.invalid_argument end
 --@ use shared_token_bucket_ask
+  local spends, output = true, struct.pack('<i8i8i8i8i8i8', 0, 0, 0, 0, 0, capacity)
+  if constant and capacity > 0 then
+    output = struct.pack('<i8i8i8i8i8i8', cost, 0, 0, 0, 0, capacity)
+  end
+--@ use shared_token_bucket_constant
 
   local want, wait = level + charge, 0
   local over = want - limit
@@ -208,8 +237,7 @@ end
     local free = limit - level
     if free < 0 then free = 0 end
     return 0, (free - free % period) / period, wait - max_wait,
-      at - now + (level + -level % refill) / refill,
-      struct.pack('<i8i8i8i8i8i8', 0, 0, 0, 0, 0, capacity)
+      at - now + (level + -level % refill) / refill, output
   end
   local new_level, new_stamp, before = want, at, spent
   if over > 0 then
@@ -245,6 +273,7 @@ end
   end
 --@ use shared_token_bucket_view
   if version == 0 then return Errc.not_configured end
+  if constant then return 1, capacity, 0, 0, struct.pack('<i8i8i8', 0, 0, 0) end
 
   local limit = capacity * period
 --@ use shared_token_bucket_place
@@ -304,6 +333,7 @@ end
   end
 --@ use shared_token_bucket_view
   if version == 0 then return Errc.not_configured end
+  if constant then return 1, capacity, 0, 0, struct.pack('<i8i8i8', version, capacity, 0) end
 
   local limit = capacity * period
   local units = amount * period

@@ -24,13 +24,22 @@ struct SlidingWindow::Verbs : detail::ReservationVerbs<SlidingWindow> {
   }
 
   struct AsRemaining {
-    std::vector<Word> operator()(const Outcome& outcome, std::error_code& /*error*/) const {
+    std::vector<Word> operator()(const Outcome& outcome, std::error_code& error) const {
+      if (error) return {};
+      if (detail::is_constant(outcome.decision.limit)) {
+        return std::vector<Word>(windows.size(), outcome.decision.limit);
+      }
       const auto left = remaining_of(outcome.output);
-      return {left.begin(), left.end()};
+      std::vector<Word> result(left.begin(), left.end());
+      for (std::size_t i = 0; i < result.size(); ++i) {
+        if (windows[i].limit == unlimited) result[i] = unlimited;
+      }
+      return result;
     }
+    std::span<const WindowLimit> windows;
   };
   static detail::StepVerb<AsRemaining> remaining(const SlidingWindow& windows, const Key& key) {
-    return {windows.store(), windows.peek_step(key, 0), {}};
+    return {windows.store(), windows.peek_step(key, 0), {windows.windows()}};
   }
 };
 
