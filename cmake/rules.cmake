@@ -2,6 +2,7 @@
 set(SLUICE_RULES
   fixed_window
   gate
+  learned_rate
   leases
   shared_sliding_window
   shared_token_bucket

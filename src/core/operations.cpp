@@ -3,6 +3,7 @@
 
 #include "sluice/rules/fixed_window.hpp"
 #include "sluice/rules/gate.hpp"
+#include "sluice/rules/learned_rate.hpp"
 #include "sluice/rules/leases.hpp"
 #include "sluice/rules/shared_sliding_window.hpp"
 #include "sluice/rules/shared_token_bucket_reserve.hpp"
@@ -75,6 +76,13 @@ std::span<const Operation* const> operations() noexcept {
       &sliding_window_reward,
       &sliding_window_reset,
       &token_bucket_refund_in_full,
+      &learned_rate_acquire,
+      &learned_rate_peek,
+      &learned_rate_limited,
+      &learned_rate_adjust,
+      &learned_rate_told,
+      &learned_rate_block,
+      &learned_rate_reset,
   };
   return table;
 }

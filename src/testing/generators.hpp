@@ -80,7 +80,8 @@ struct Generator {
   each(slot_lock) \
   each(utilization) \
   each(gate) \
-  each(wait_line)
+  each(wait_line) \
+  each(learned_rate)
 // clang-format on
 
 #define SLUICE_DECLARE_GENERATOR(rule) \

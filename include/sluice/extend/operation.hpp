@@ -35,6 +35,7 @@ enum class StateKind : std::uint8_t {
   fixed_window = 22,
   sliding_window_counter = 23,
   sliding_window = 26,
+  learned_rate = 27,
 };
 
 /// The properties of all states of one kind.
@@ -62,6 +63,7 @@ inline constexpr StateDescription state_descriptions[] = {
     {StateKind::sliding_window, false, "a sliding window"},
     {StateKind::token_bucket, true, "a token bucket", true},
     {StateKind::sliding_window_counter, false, "a sliding window counter"},
+    {StateKind::learned_rate, false, "a learned rate"},
 };
 
 namespace detail {
@@ -160,6 +162,7 @@ struct Operation {
     limit,         ///< argument 0
     windows,       ///< argument 0 and the limits in the table
     interval,      ///< argument 1 is multiplied
+    rates,         ///< arguments 1 to 3
     bucket,        ///< argument 0; and argument 2, the period, is multiplied
     plain_bucket,  ///< as `bucket`; argument 3 is the time in which the bucket fills
   };
