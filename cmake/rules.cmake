@@ -3,6 +3,7 @@ set(SLUICE_RULES
   constant
   fixed_window
   gate
+  learned_rate
   leases
   shared_sliding_window
   shared_token_bucket

@@ -27,6 +27,7 @@
 #include "sluice/limiters/fleet_shedder.hpp"
 #include "sluice/limiters/gates.hpp"
 #include "sluice/limiters/keyed_limiter.hpp"
+#include "sluice/limiters/learned_rate.hpp"
 #include "sluice/limiters/lease.hpp"
 #include "sluice/limiters/lease_renewer.hpp"
 #include "sluice/limiters/sampler.hpp"

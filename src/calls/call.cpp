@@ -9,6 +9,8 @@
 #include "sluice/decide.hpp"
 #include "sluice/detail/uncancelled.hpp"
 #include "sluice/extend/manual_reset_event.hpp"
+#include "sluice/extend/operation.hpp"
+#include "sluice/limiters/learned_rate.hpp"
 #include "src/calls/leases_of.hpp"
 #include "src/waiting/acquire.hpp"
 
@@ -140,15 +142,21 @@ Span CallTries::pause_after(const Retriable& failure) {
 }
 
 CallTries::Failed CallTries::failed(const RateLimited& refusal) {
-  Failed result{.pause = pause_after(refusal)};
+  Failed result{.limited = true, .pause = pause_after(refusal)};
   std::size_t gates = 0;
+  bool learns = false;
   for (const Claim& claim : claims()) {
+    learns = learns || claim.limit().learns();
     if (!is_gate(claim)) continue;
     if (gates++ == refusal.scope()) result.close = claim.limit().close_step(result.pause);
   }
   if (!result.close && (gates > 0 || refusal.scope() > 0)) {
     throw std::out_of_range("RateLimited: scope " + std::to_string(refusal.scope()) + " of " +
                             std::to_string(gates));
+  }
+  if (learns && !refusal.retry_after()) {  // the rate that falls says when the next try is due
+    result.close.reset();
+    result.pause = Span{0};
   }
   result.retries = may_retry();
   return result;
@@ -158,6 +166,22 @@ CallTries::Failed CallTries::failed(const Transient& failure) {
   Failed result{.refunds = failure.served() == Served::no, .pause = pause_after(failure)};
   result.retries = may_retry();
   return result;
+}
+
+std::vector<Step> CallTries::reports(const Failed& failed, const Grants& grants) {
+  std::vector<Step> steps;
+  if (failed.close) steps.push_back(*failed.close);
+  if (!failed.limited) return steps;
+  for (const auto& limit : grants.limits()) {
+    if (const auto step = limit->limited_step()) steps.push_back(*step);
+  }
+  return steps;
+}
+
+std::system_error CallTries::failed_report(const std::error_code& error, const Step& first) {
+  const bool closes = first.operation->kind == StateKind::gate;
+  return closes ? failed_call({Gates::type_name, "close"}, error, first)
+                : failed_call({LearnedRate::type_name, "limited"}, error, first);
 }
 
 bool CallTries::may_retry() {
@@ -190,10 +214,15 @@ void CallTries::settle(Grants& grants, Cost actual) const {
 
 bool CallTries::retry_after(const Failed& failed, Grants grants, const StopToken& stop) const {
   std::error_code error;
-  if (failed.close) (void)decide(store(), *failed.close, error);
+  std::optional<std::system_error> untold;
+  {
+    const std::vector<Step> steps = reports(failed, grants);
+    if (!steps.empty()) (void)decide(store(), steps, error);
+    if (error) untold = failed_report(error, steps.front());
+  }
   if (failed.refunds) grants.refund();
   grants = {};  // its leases are free during the pause
-  if (error) throw failed_call({Gates::type_name, "close"}, error, *failed.close);
+  if (untold) throw *untold;
   if (failed.close || !failed.retries) return failed.retries;
   Clock& clock = store().clock();
   const Time now = clock.now();

@@ -4,6 +4,7 @@
 #include "sluice/rules/constant.hpp"
 #include "sluice/rules/fixed_window.hpp"
 #include "sluice/rules/gate.hpp"
+#include "sluice/rules/learned_rate.hpp"
 #include "sluice/rules/leases.hpp"
 #include "sluice/rules/shared_sliding_window.hpp"
 #include "sluice/rules/shared_token_bucket_reserve.hpp"
@@ -78,6 +79,13 @@ std::span<const Operation* const> operations() noexcept {
       &token_bucket_refund_in_full,
       &constant_acquire,
       &constant_peek,
+      &learned_rate_acquire,
+      &learned_rate_peek,
+      &learned_rate_limited,
+      &learned_rate_adjust,
+      &learned_rate_told,
+      &learned_rate_block,
+      &learned_rate_reset,
   };
   return table;
 }

@@ -13,6 +13,25 @@ Span span_of(const Feedback& feedback, SpanArg otherwise) noexcept {
   return feedback.wait().value_or(Span{otherwise.count()});
 }
 
+/// What a learned rate is told.
+ToldLimit told_by(const Window* window, const Feedback& feedback, Time now) noexcept {
+  if (window == nullptr) return {};
+  const bool is_zero = window->limit == Word{0} || window->length == Span{0};
+  if (is_zero || (window->limit && window->remaining > window->limit)) return {};
+  ToldLimit told;
+  if (window->limit && window->length) {
+    told.limit = window->limit;
+    told.span = *window->length;
+  } else if (window->interval && *window->interval > Span{0}) {
+    told.limit = 1;
+    told.span = *window->interval;
+  }
+  const Span left = window->reset.value_or(Span{0}) - std::max(now - feedback.made, Span{0});
+  told.remaining = left > Span{0} ? window->remaining : std::nullopt;
+  told.reset = std::max(left, Span{0});
+  return told;
+}
+
 }  // namespace
 
 void require_served(Word status, const Feedback& feedback, std::size_t scope) {
@@ -60,6 +79,16 @@ Decision block(const TokenBucket& bucket, const KeyArg& key, const Feedback& fee
   const Span span = span_of(feedback, otherwise);
   if (span <= Span{0}) return {.allowed = true};
   return bucket.block(key, std::min(span, bucket.longest()));
+}
+
+Decision lower(const LearnedRate& rate, const KeyArg& key, const Feedback& feedback,
+               const Window* window, std::error_code& error) noexcept {
+  return rate.told(key, told_by(window, feedback, rate.store().clock().now()), error);
+}
+
+Decision lower(const LearnedRate& rate, const KeyArg& key, const Feedback& feedback,
+               const Window* window) {
+  return rate.told(key, told_by(window, feedback, rate.store().clock().now()));
 }
 
 }  // namespace sluice::http

@@ -27,7 +27,8 @@ bool take_share(Step& step, Word clients, std::array<Word, max_table_words>& tab
   const Operation& row = *step.operation;
   if (row.kind == StateKind::constant) return true;  // a share of 0 is 0, of unlimited is unlimited
   // Less than one unit for each client. The check also bounds the products below.
-  const bool divides_limit = row.share != Share::whole && row.share != Share::interval;
+  const bool divides_limit =
+      row.share != Share::whole && row.share != Share::interval && row.share != Share::rates;
   if (divides_limit && args[0] < clients) return false;
   switch (row.share) {
     case Share::whole:
@@ -51,6 +52,9 @@ bool take_share(Step& step, Word clients, std::array<Word, max_table_words>& tab
     case Share::interval:
       if (args[1] > word_limit / clients) return false;
       args[1] *= clients;
+      break;
+    case Share::rates:
+      for (std::size_t i = 1; i <= 3; ++i) args[i] /= clients;
       break;
   }
   const Argument* const cost = row.arguments.find(Argument::Role::cost);

@@ -81,7 +81,8 @@ struct Generator {
   each(utilization) \
   each(gate) \
   each(wait_line) \
-  each(constant)
+  each(constant) \
+  each(learned_rate)
 // clang-format on
 
 #define SLUICE_DECLARE_GENERATOR(rule) \

@@ -64,6 +64,13 @@ class ClaimOf : public ClaimedLimit {
     }
   }
   void settled() noexcept override { settled_ = true; }
+  bool learns() const noexcept override { return is_learning; }
+  std::optional<Step> limited_step() noexcept override {
+    if constexpr (is_learning) {
+      if (!std::exchange(refunded_, true)) return limiter_.limited_step(own_key(), *grant_);
+    }
+    return {};
+  }
 
  protected:
   [[nodiscard]] const L& limiter() const noexcept { return limiter_; }
@@ -81,6 +88,10 @@ class ClaimOf : public ClaimedLimit {
   }
 
  private:
+  static constexpr bool is_learning = requires(const L& limiter, const Key& key, Grant grant) {
+    limiter.limited_step(key, grant);
+  };
+
   bool lowers_charge() const noexcept override { return stands_.has_value(); }
   std::optional<Step> settle_to(Cost actual) {
     if (actual.value() < 0) {

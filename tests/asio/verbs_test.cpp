@@ -45,6 +45,7 @@ struct Side {
   FixedWindow daily{*store, "daily", 5, Calendar::daily()};
   SlidingWindow sliding{*store, "sliding", {{3, 1s}, {6, 5s}}};
   SlidingWindowCounter counter{*store, "counter", {5, 2s}};
+  LearnedRate learned{*store, "learned", {.initial = Quota::per_second(3)}};
   SharedSlidingWindow rate{*store, "rate", {.client = "one"}};
   SlotLock lock{*store, "lock", 500ms};
   ConcurrencyLimiter jobs{*store, "jobs", 4, {.ttl = 3s, .rng = &rng}};
@@ -62,6 +63,7 @@ struct Side {
   Reservation shared_tokens;
   Reservation taken_fixed;
   Reservation taken_counter;
+  Reservation taken_learned;
   Reservation window;
   Reservation permits;
   SlotPermit slot;
@@ -99,6 +101,9 @@ std::string told(const std::vector<Word>& words) {
 }
 std::string told(const Settlement& s) {
   return std::to_string(s.given_back) + " back, " + std::to_string(s.charged) + " charged";
+}
+std::string told(const LearnedSpeed& s) {
+  return std::to_string(s.rate) + ", " + std::to_string(s.peak) + " at the peak";
 }
 std::string told(const SlotPermit& p) {
   return told(static_cast<const Decision&>(p)) + " from " + std::to_string(to_word(p.not_before)) +
@@ -290,6 +295,21 @@ void add_windows(Entries& entries) {
   SLUICE_VERB(reset, SlidingWindowCounter, counter, d.key);
 }
 
+void add_learned_rates(Entries& entries) {
+  SLUICE_VERB_KEEP(taken_learned, reserve, LearnedRate, learned, "a", d.cost);
+  SLUICE_VERB(limited, LearnedRate, learned, "a", s.taken_learned);
+  SLUICE_VERB(told, LearnedRate, learned, d.key,
+              ToldLimit{.limit = 4, .span = 1s, .remaining = 2, .reset = d.span});
+  SLUICE_VERB(learned, LearnedRate, learned, d.key);
+  SLUICE_VERB(try_acquire, LearnedRate, learned, d.key, d.cost, d.id);
+  SLUICE_VERB(peek, LearnedRate, learned, d.key, d.cost);
+  SLUICE_VERB(cancel, LearnedRate, learned, "a", s.taken_learned);
+  SLUICE_VERB(refund, LearnedRate, learned, "a", s.taken_learned, d.cost);
+  SLUICE_VERB(settle, LearnedRate, learned, "a", s.taken_learned, d.more);
+  SLUICE_VERB(block, LearnedRate, learned, d.key, d.span);
+  SLUICE_VERB(reset, LearnedRate, learned, d.key);
+}
+
 void add_shared_windows(Entries& entries) {
   SLUICE_VERB(configure, SharedSlidingWindow, rate, "a", RateType::overall, d.more.value(), 2s,
               SpentPermits::kept);
@@ -370,6 +390,7 @@ Entries all_entries() {
   add_buckets(entries);
   add_shared_buckets(entries);
   add_windows(entries);
+  add_learned_rates(entries);
   add_shared_windows(entries);
   add_leases(entries);
   add_others(entries);

@@ -144,6 +144,49 @@ TEST_CASE("without a gate, a refused call alone pauses", "[calls][claims]") {
   CHECK_THROWS_AS(Call({{world.tokens, "a"}})(stops, stop.get_token()), std::system_error);
 }
 
+TEST_CASE("a rate that is learned hears of refusals, and says when the next try is due",
+          "[calls][claims]") {
+  World world;
+  testing::FaultyStore store(*world.store);
+  const LearnedRate rate(store, "learned");
+  const Gates gates(store, "gates", {"account"});
+  const Scope account = gates.scope("account", 7);
+  std::vector<Span> calls;
+  std::vector<LearnedSpeed> speeds;
+  const auto fails = [&]() -> int {
+    calls.push_back(world.passed());
+    speeds.push_back(rate.learned("a"));
+    if (calls.size() < 3) throw RateLimited();
+    if (calls.size() == 3) throw RateLimited(30s);
+    return 42;
+  };
+  CHECK(Call({{rate, "a"}, {gates, account}}, {.attempts = 4})(fails) == 42);
+  CHECK(calls == std::vector<Span>{0s, 200ms, 600ms, 30'600ms});
+  CHECK(speeds[1].rate == 5'000'000);
+  CHECK(speeds[2].rate == 2'500'000);
+  CHECK(speeds[3].rate == 1'250'000);
+  CHECK(speeds[3].peak == 10'000'000);
+
+  // The gate is closed and the rate told in one request; nothing is refunded besides.
+  const auto asked = store.counts().calls;
+  const Call once({{rate, "a"}, {gates, account}}, {.attempts = 1});
+  CHECK_THROWS_AS(once([&]() -> int { throw RateLimited(1s); }), RateLimited);
+  CHECK(store.counts().calls <= asked + 4);
+  CHECK(rate.learned("a").rate == 1'326'042);
+  world.clock.advance(2s);
+  CHECK_THROWS_AS(once([&]() -> int {
+                    store.fail_all(testing::Fault::not_executed(Errc::not_connected));
+                    throw RateLimited();
+                  }),
+                  std::system_error);
+  store.heal();
+  CHECK(rate.learned("a").rate == 1'326'042);
+  // What may have been served, or not, says nothing of the rate.
+  world.clock.advance(2s);
+  CHECK_THROWS_AS(once([&]() -> int { throw Transient(Served::no); }), Transient);
+  CHECK(rate.learned("a").rate == 1'326'042);
+}
+
 TEST_CASE("a retry waits at the place of the first try", "[calls][claims]") {
   VirtualClock clock;
   const auto store = make_virtual_store(clock);

@@ -3,6 +3,7 @@
 #include "sluice/extend/manual_reset_event.hpp"
 #include "sluice/limiters/fixed_window.hpp"
 #include "sluice/limiters/gates.hpp"
+#include "sluice/limiters/learned_rate.hpp"
 #include "sluice/limiters/shared_sliding_window.hpp"
 #include "sluice/limiters/sliding_window.hpp"
 #include "sluice/limiters/sliding_window_counter.hpp"
@@ -92,6 +93,29 @@ TEST_CASE("local decides with one share, and remembers it", "[fallback][C-036]")
   CHECK_FALSE(bucket.peek("a"));
   rig.clock.advance(1us);
   CHECK(bucket.peek("a"));
+}
+
+TEST_CASE("a learned rate learns alone while its store is away, by a part of its bounds",
+          "[fallback]") {
+  Rig rig(2);
+  const LearnedRate rate(rig.store, "api",
+                         {.initial = Quota::per_second(40), .least = Quota::per_second(2)});
+  REQUIRE(rate.try_acquire("a"));
+  rig.trip();
+  const Reservation grant = rate.reserve("a", 1);
+  CHECK(grant.source == Source::fallback);
+  CHECK(rate.learned("a").rate == 20'000'000);
+  CHECK(rate.limited("a", grant).source == Source::fallback);
+  CHECK(rate.learned("a").rate == 10'000'000);
+  CHECK(rate.told("a", {.limit = 5, .span = 1s}).source == Source::fallback);
+  CHECK(rate.learned("a").rate == 5'000'000);
+  CHECK(rate.told("a", {.limit = 1, .span = 10s}).source == Source::fallback);
+  CHECK(rate.learned("a").rate == 1'000'000);
+  std::error_code error;
+  rate.reset("a", error);
+  CHECK(error);
+  rig.heal();
+  CHECK(rate.learned("a").rate == 40'000'000);
 }
 
 TEST_CASE("an error about the request is passed on, and trips nothing", "[fallback]") {

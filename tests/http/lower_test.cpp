@@ -235,3 +235,29 @@ TEST_CASE("a window is never lowered by a count of another one", "[lower]") {
   CHECK(late > 0);
   CHECK(taken > 0);
 }
+
+TEST_CASE("a learned rate takes what headers say, unless they contradict themselves", "[lower]") {
+  Minute it;
+  it.move_to(10s);
+  const LearnedRate rate(*it.store, "learned", {.initial = Quota::per_second(50)});
+  const auto hear = [&](const HeaderLines& lines) {
+    const Feedback feedback = it.hear(lines);
+    const auto windows = feedback.windows();
+    return http::lower(rate, "a", feedback, windows.empty() ? nullptr : &windows.front());
+  };
+  CHECK(hear({}).allowed);
+  CHECK(rate.learned("a").rate == 50'000'000);
+  CHECK(hear(
+      {{"X-RateLimit-Limit", "10"}, {"X-RateLimit-Remaining", "11"}, {"X-RateLimit-Reset", "30"}}));
+  CHECK(rate.peek("a").remaining == 5);  // nothing was told
+  CHECK(hear(
+      {{"RateLimit-Policy", "\"default\";q=600;w=60"}, {"RateLimit", "\"default\";r=3;t=30"}}));
+  CHECK(rate.learned("a").rate == 10'000'000);
+  CHECK(rate.learned("a").peak == 10'000'000);
+  CHECK(rate.try_acquire("a", 2));
+  CHECK(rate.try_acquire("a", 2).retry_after == 30s);
+  it.move_to(40s - 1us);
+  CHECK(rate.try_acquire("a", 2).retry_after == 1us);
+  it.move_to(40s);
+  CHECK(rate.try_acquire("a", 2));
+}

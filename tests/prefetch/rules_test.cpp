@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "sluice/limiters/fixed_window.hpp"
+#include "sluice/limiters/learned_rate.hpp"
 #include "sluice/limiters/shared_token_bucket.hpp"
 #include "sluice/limiters/sliding_window_counter.hpp"
 #include "sluice/testing/invariants.hpp"
@@ -40,6 +41,19 @@ Word sum_of(const testing::History& history) {
 }
 
 }  // namespace
+
+TEST_CASE("a rate that is learned is not taken ahead", "[prefetch]") {
+  PrefetchRig rig({.hold = 700ms, .most = 20});
+  const LearnedRate rate(rig.store, "api", {.initial = Quota::per_second(1'000)});
+  (void)rig.asked();
+  CHECK(rig.spend(rate, 50, 1ms) == 50);
+  CHECK(rig.asked() == 50);
+  const Reservation grant = rate.reserve("a", 1);
+  CHECK(grant.source == Source::virtual_store);
+  CHECK(rate.limited("a", grant));
+  CHECK(LearnedRate(*rig.whole, "api", {.initial = Quota::per_second(1'000)}).learned("a").rate <
+        1'000'000'000);
+}
 
 TEST_CASE("units of a fixed window are spent in their window", "[prefetch]") {
   Random random("units of a fixed window are spent in their window");

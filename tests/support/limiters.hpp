@@ -69,6 +69,8 @@ void for_each_limiter(Body body) {
         return !error && rate.try_acquire("a", error);
       });
   row(
+      "{a}:learned", [](auto&& store) { return LearnedRate(given(store), "learned"); }, acquire);
+  row(
       "{a}:jobs",
       [](auto&& store) { return ConcurrencyLimiter(given(store), "jobs", 5, {.ttl = 2s}); },
       [hold](const ConcurrencyLimiter& jobs, std::error_code& error) {

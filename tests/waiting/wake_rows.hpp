@@ -270,6 +270,29 @@ inline std::vector<WakeRow> wake_rows() {
         GIVE_BACK(form, reset, l, "a");
       });
 
+  const auto learned = [](Store& store) {
+    const Quota slow = Quota::per(5, 1h);
+    return LearnedRate(store, "x", {.initial = slow, .least = slow, .most = slow});
+  };
+  const auto take_learned = [](const LearnedRate& l, Reservation& held) {
+    (void)l.try_acquire("a", 5);
+    held = l.reserve("a", 5);
+  };
+  row("refund", 1min, learned, Reservation{}, take_learned,
+      [](const LearnedRate& l, Reservation& held, Form form) {
+        GIVE_BACK(form, refund, l, "a", held, 2);
+      });
+  row("cancel", 1min, learned, Reservation{}, take_learned,
+      [](const LearnedRate& l, Reservation& held, Form form) {
+        GIVE_BACK(form, cancel, l, "a", held);
+      });
+  row("settle", 1min, learned, Reservation{}, take_learned,
+      [](const LearnedRate& l, Reservation& held, Form form) {
+        GIVE_BACK(form, settle, l, "a", held, 2);
+      });
+  row("reset", 1min, learned, Reservation{}, take_learned,
+      [](const LearnedRate& l, Reservation&, Form form) { GIVE_BACK(form, reset, l, "a"); });
+
   const auto rate = [](Store& store) { return SharedSlidingWindow(store, "x"); };
   const auto take_rate = [](const SharedSlidingWindow& l, Reservation& held) {
     l.configure("a", RateType::overall, 5, 1h);

@@ -7,6 +7,7 @@
 #include "sluice/extend/idempotency_record.hpp"
 #include "sluice/rules/fixed_window.hpp"
 #include "sluice/rules/gate.hpp"
+#include "sluice/rules/learned_rate.hpp"
 #include "sluice/rules/leases.hpp"
 #include "sluice/rules/shared_sliding_window.hpp"
 #include "sluice/rules/shared_token_bucket.hpp"
@@ -52,6 +53,18 @@ constexpr Constant constants[] = {
     {"gate.max_ahead", GateRule::max_ahead},
     {"gate.max_cap", GateRule::max_cap},
     {"gate.max_ramp", GateRule::max_ramp},
+    {"learned_rate.max_ahead", LearnedRateRule::max_ahead},
+    {"learned_rate.max_block", LearnedRateRule::max_block},
+    {"learned_rate.max_cost", LearnedRateRule::max_cost},
+    {"learned_rate.max_count", LearnedRateRule::max_count},
+    {"learned_rate.max_debt", LearnedRateRule::max_debt},
+    {"learned_rate.max_forget", LearnedRateRule::max_forget},
+    {"learned_rate.max_need", LearnedRateRule::max_need},
+    {"learned_rate.max_rate", LearnedRateRule::max_rate},
+    {"learned_rate.min_forget", LearnedRateRule::min_forget},
+    {"learned_rate.minute", LearnedRateRule::minute},
+    {"learned_rate.saved", LearnedRateRule::saved},
+    {"learned_rate.step", LearnedRateRule::step},
     {"leases.block_id", LeasesRule::block_id[2]},
     {"leases.block_weight", LeasesRule::block_weight},
     {"leases.max_ahead", LeasesRule::max_ahead},

@@ -33,6 +33,7 @@ enum class RateType : Word;
 enum class SpentPermits : std::uint8_t;
 struct LeaseId;
 struct SlotPermit;
+struct ToldLimit;
 }  // namespace sluice
 
 namespace sluice::asio {
@@ -63,6 +64,9 @@ SLUICE_ASYNC_STEP(Sample, sample, sample_step);
 SLUICE_ASYNC_CALL(Report, report);
 SLUICE_ASYNC_STEP(Pass, pass, pass_step);
 SLUICE_ASYNC_STEP(Close, close, close_step);
+SLUICE_ASYNC_STEP(Limited, limited, limited_step);
+SLUICE_ASYNC_STEP(Told, told, told_step);
+SLUICE_ASYNC_CALL(Learned, learned);
 SLUICE_ASYNC_STEP(Open, open, open_step);
 #undef SLUICE_ASYNC_CALL
 #undef SLUICE_ASYNC_STEP
@@ -145,6 +149,13 @@ inline constexpr detail::AsyncVerb<detail::TryConfigure, detail::With<const Key&
 inline constexpr detail::AsyncVerb<detail::Config, detail::With<const Key&>> async_config{};
 /// SharedSlidingWindow::refresh()
 inline constexpr detail::AsyncVerb<detail::Refresh, detail::With<const Key&>> async_refresh{};
+
+/// LearnedRate::limited(), told() and learned()
+inline constexpr detail::AsyncVerb<detail::Limited, detail::With<const Key&, const Reservation&>>
+    async_limited{};
+inline constexpr detail::AsyncVerb<detail::Told, detail::With<const Key&, const ToldLimit&>>
+    async_told{};
+inline constexpr detail::AsyncVerb<detail::Learned, detail::With<const Key&>> async_learned{};
 
 /// SlidingWindow::remaining()
 inline constexpr detail::AsyncVerb<detail::Remaining, detail::With<const Key&>> async_remaining{};

@@ -9,6 +9,7 @@
 #include <system_error>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "sluice/calls/call.hpp"
 #include "sluice/detail/awaitable.hpp"
@@ -74,6 +75,7 @@ class CallTries {
   /// What follows from a try that has failed.
   struct Failed {
     std::optional<Step> close{};  ///< of the gate, which the next try waits for; none: it pauses
+    bool limited = false;         ///< limits that learn are told, and keep what they granted
     bool refunds = true;
     Span pause{0};
     bool retries = false;
@@ -81,12 +83,17 @@ class CallTries {
   /// Throws std::out_of_range if the refusal names a gate that the call does not have.
   [[nodiscard]] Failed failed(const RateLimited& refusal);
   [[nodiscard]] Failed failed(const Transient& failure);
+  /// What is told to the store in one request, before anything is refunded: views of the grants.
+  [[nodiscard]] static std::vector<Step> reports(const Failed& failed, const Grants& grants);
+  /// The exception if that request fails.
+  [[nodiscard]] static std::system_error failed_report(const std::error_code& error,
+                                                       const Step& first);
 
   // The blocking form.
   [[nodiscard]] Grants acquire(const StopToken& stop);
   void settle(Grants& grants, Cost actual) const;
-  /// Closes the gate, refunds or at least releases, and pauses if no gate was closed. False: no
-  /// further try.
+  /// Closes the gate and tells limits that learn, refunds or at least releases, and pauses if no
+  /// gate was closed. False: no further try.
   [[nodiscard]] bool retry_after(const Failed& failed, Grants grants, const StopToken& stop) const;
 
  private:

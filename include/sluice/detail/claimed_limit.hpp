@@ -99,6 +99,10 @@ class ClaimedLimit {
   }
   /// Closes a gate; none for other limits.
   [[nodiscard]] virtual std::optional<Step> close_step(Span) const noexcept { return {}; }
+  /// The limit learns from what the API refuses.
+  [[nodiscard]] virtual bool learns() const noexcept { return false; }
+  /// Tells such a limit that the API has refused what was granted, in place of a refund(); once.
+  [[nodiscard]] virtual std::optional<Step> limited_step() noexcept { return {}; }
   /// The exception of a call that failed with this error.
   [[nodiscard]] virtual std::system_error failed(const CallName& call,
                                                  const std::error_code& error) const;

@@ -36,6 +36,7 @@ enum class StateKind : std::uint8_t {
   sliding_window_counter = 23,
   sliding_window = 26,
   constant = 27,
+  learned_rate = 28,
 };
 
 /// The properties of all states of one kind.
@@ -64,6 +65,7 @@ inline constexpr StateDescription state_descriptions[] = {
     {StateKind::token_bucket, true, "a token bucket", true},
     {StateKind::constant, true, "a constant"},
     {StateKind::sliding_window_counter, false, "a sliding window counter"},
+    {StateKind::learned_rate, false, "a learned rate"},
 };
 
 namespace detail {
@@ -162,6 +164,7 @@ struct Operation {
     limit,         ///< argument 0
     windows,       ///< argument 0 and the limits in the table
     interval,      ///< argument 1 is multiplied
+    rates,         ///< arguments 1 to 3
     bucket,        ///< argument 0; and argument 2, the period, is multiplied
     plain_bucket,  ///< as `bucket`; argument 3 is the time in which the bucket fills
   };

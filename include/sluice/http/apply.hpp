@@ -9,6 +9,7 @@
 #include "sluice/http/detail/counted.hpp"
 #include "sluice/http/feedback.hpp"
 #include "sluice/limiters/gates.hpp"
+#include "sluice/limiters/learned_rate.hpp"
 #include "sluice/limiters/token_bucket.hpp"
 
 namespace sluice::http {
@@ -90,5 +91,14 @@ Decision lower(const Limiter& limiter, const KeyArg& key, const Feedback& feedba
     sluice::detail::raise(sluice::detail::failed_with(call, error, ""));
   }
 }
+
+/// Tells a learned rate what `window` says: its limit in its length, or the time between two units,
+/// as a ceiling; and what remains until its reset. See LearnedRate::told(). Nothing is told by a
+/// window that contradicts itself (more remains than its limit, or a length of zero), nor of the
+/// rest by one whose reset has passed since Feedback::made. One store operation.
+Decision lower(const LearnedRate& rate, const KeyArg& key, const Feedback& feedback,
+               const Window* window);
+Decision lower(const LearnedRate& rate, const KeyArg& key, const Feedback& feedback,
+               const Window* window, std::error_code& error) noexcept;
 
 }  // namespace sluice::http

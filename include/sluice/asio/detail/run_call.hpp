@@ -97,15 +97,16 @@ template <class CompletionToken>
       token);
 }
 
-/// Closes the gate, and refunds what the API did not serve.
+/// Closes the gate and tells limits that learn, and refunds what the API did not serve.
 template <class Ex>
 boost::asio::awaitable<boost::system::error_code, Ex> give_back(
     const sluice::detail::CallTries& tries, Grants& grants,
     const sluice::detail::CallTries::Failed& failed) {
   auto token = to_the_end<Ex>();
   boost::system::error_code failure;
-  if (failed.close) {
-    const auto [error, closed] = co_await async_decide(tries.store(), *failed.close, token);
+  const std::vector<Step> steps = sluice::detail::CallTries::reports(failed, grants);
+  if (!steps.empty()) {
+    const auto [error, told] = co_await async_decide(tries.store(), steps, token);
     failure = error;
   }
   if (failed.refunds) co_await async_refund_all(grants, boost::asio::use_awaitable_t<Ex>());

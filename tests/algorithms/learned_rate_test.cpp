@@ -1,0 +1,160 @@
+// How the learned rate behaves, in exact integers, on every store. Threading: single-threaded.
+#include "sluice/limiters/learned_rate.hpp"
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "sluice/extend/operation.hpp"
+#include "sluice/memory_store.hpp"
+#include "tests/catch.hpp"
+#include "tests/support/stores.hpp"
+
+using namespace sluice;
+using namespace sluice::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// Grants as fast as the rate brings them, until `end`.
+std::vector<Reservation> spend(const LearnedRate& rate, VirtualClock& clock, Time end) {
+  std::vector<Reservation> grants;
+  for (;;) {
+    const Reservation grant = rate.reserve("k", 1);
+    if (grant) {
+      grants.push_back(grant);
+    } else if (grant.at + grant.retry_after > end) {
+      return grants;
+    } else {
+      clock.advance(grant.retry_after);
+    }
+  }
+}
+
+std::string rejected(const LearnedRateOptions& options) {
+  const auto store = make_memory_store();
+  try {
+    const LearnedRate rate(*store, "rate", options);
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("fifty refusals of one episode by three processes are one fall", "[learned_rate]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const std::vector<LearnedRate> processes(
+        3, LearnedRate(store, "api", {.initial = Quota::per_second(100)}));
+    auto grants = spend(processes[0], clock, clock.now() + 600ms);
+    REQUIRE(grants.size() > 50);
+    grants.erase(grants.begin(), grants.end() - 50);
+    clock.advance(100ms);
+    const LearnedSpeed before = processes[0].learned("k");
+    const auto falls = [&](std::size_t i) {
+      const LearnedSpeed seen = processes[0].learned("k");
+      CHECK(processes[i % 3].limited("k", grants[i]));
+      return processes[0].learned("k").rate < seen.rate;
+    };
+    CHECK(falls(0));
+    for (std::size_t i = 1; i < grants.size(); ++i) CHECK_FALSE(falls(i));
+    const LearnedSpeed after = processes[2].learned("k");
+    CHECK(after.rate == before.rate - before.rate / 20);
+    CHECK(after.peak == before.rate);
+  });
+}
+
+TEST_CASE("the rate stays within its bounds, and a fleet that is new learns from the store",
+          "[learned_rate]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const LearnedRateOptions options{.initial = Quota::per_second(10),
+                                     .least = Quota::per_second(5),
+                                     .most = Quota::per_second(12),
+                                     .forget = 10min};
+    const LearnedRate rate(store, "api", options);
+    CHECK(rate.learned("k").rate == 10'000'000);
+    (void)spend(rate, clock, clock.now() + 5s);
+    CHECK(LearnedRate(store, "api", options).learned("k").rate == 12'000'000);
+    for (int i = 0; i < 30; ++i) {
+      const auto grants = spend(rate, clock, clock.now() + 200ms);
+      REQUIRE(!grants.empty());
+      REQUIRE(rate.limited("k", grants.front()));
+      REQUIRE(rate.learned("k").rate >= 5'000'000);
+    }
+    CHECK(rate.learned("k").rate == 5'000'000);
+    clock.advance(10min - 1us);
+    CHECK(rate.learned("k").rate == 5'000'000);
+    clock.advance(1us);
+    CHECK(rate.learned("k").rate == 10'000'000);
+  });
+}
+
+TEST_CASE("what an API tells is heeded, and what contradicts itself changes nothing",
+          "[learned_rate]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const LearnedRate rate(store, "api", {.initial = Quota::per_second(100)});
+    CHECK(rate.told("k", {.limit = 600, .span = 1min, .remaining = 3, .reset = 2s}).remaining == 2);
+    CHECK(rate.learned("k").rate == 10'000'000);
+    CHECK(rate.try_acquire("k", 3));
+    CHECK(rate.try_acquire("k").retry_after == 2s);
+    for (const ToldLimit& told :
+         {ToldLimit{.limit = 5, .span = 1s, .remaining = 6}, ToldLimit{.limit = 5},
+          ToldLimit{.limit = 0, .span = 1s}, ToldLimit{.limit = -5, .span = 1s},
+          ToldLimit{.limit = 5, .span = -1s}, ToldLimit{.remaining = -1},
+          ToldLimit{.remaining = word_limit}, ToldLimit{.remaining = 0, .reset = -1s}}) {
+      std::error_code error;
+      (void)rate.told("k", told, error);
+      CHECK(error == Errc::invalid_argument);
+      CHECK_THROWS_AS(rate.told("k", told), std::system_error);
+    }
+    CHECK(rate.learned("k").rate == 10'000'000);
+    clock.advance(2s - 1us);
+    CHECK(rate.try_acquire("k").retry_after == 1us);
+    clock.advance(1us);
+    CHECK(rate.try_acquire("k"));
+    CHECK(rate.told("k", {.remaining = 0, .reset = 2 * LearnedRate::max_block}));
+    CHECK(rate.peek("k").retry_after == LearnedRate::max_block);
+    rate.reset("k");
+    CHECK(rate.learned("k").rate == 100'000'000);
+  });
+}
+
+TEST_CASE("a cost is granted whatever it is, once the rate has brought it", "[learned_rate]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const LearnedRate rate(store, "api", {.initial = Quota::per_second(10)});
+    CHECK(rate.try_acquire("k", 1'000));
+    CHECK(rate.try_acquire("k", 1'000));
+    const Decision refused = rate.try_acquire("k", 1'000);
+    CHECK(refused.retry_after == 100s);
+    clock.advance(refused.retry_after - 1us);
+    CHECK_FALSE(rate.try_acquire("k", 1'000));
+    clock.advance(1us);
+    CHECK(rate.try_acquire("k", 1'000));
+    std::error_code error;
+    for (const Word cost : {Word{-1}, (Word{1} << 40) + 1, Word{1} << 40}) {
+      (void)rate.try_acquire("k", cost, error);
+      CHECK(error == (cost < 0 ? Errc::invalid_cost : Errc::cost_exceeds_capacity));
+    }
+    Reservation grant = rate.reserve("j", 100);
+    CHECK(rate.settle("j", grant, 150).charged == 50);
+    Reservation other = rate.reserve("i", 100);
+    CHECK(rate.cancel("i", other) == 100);
+  });
+}
+
+TEST_CASE("bounds that contradict each other are refused, and named", "[learned_rate]") {
+  const auto second = [](Word n) { return Quota::per_second(n); };
+  CHECK(rejected({}).empty());
+  CHECK(rejected({.initial = second(5), .least = second(10)}).find("least 10/s") !=
+        std::string::npos);
+  CHECK(rejected({.initial = second(50), .most = second(10)}).find("initial 50/s") !=
+        std::string::npos);
+  CHECK(rejected({.initial = second(5), .least = second(9), .most = second(8)}).find("most 8/s") !=
+        std::string::npos);
+  CHECK(!rejected({.most = second(1'000'001)}).empty());
+  CHECK(!rejected({.least = Quota::per(1, 24h * 365)}).empty());
+  CHECK(!rejected({.forget = 1min - 1us}).empty());
+  CHECK(!rejected({.forget = 365 * 24h + 1us}).empty());
+  CHECK(rejected({.most = second(1'000'000), .forget = 365 * 24h}).empty());
+}
