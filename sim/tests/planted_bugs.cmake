@@ -45,8 +45,8 @@ planted_bug(gate_ignored     src/rules/gate.cpp                 "nobody passes a
   [[return {Verdict::allowed, 1, 0, 0};]])
 
 planted_bug(last_first       src/waiting/waiter.cpp             "first come, first served"
-  [[arrivals.fetch_add(1, std::memory_order_relaxed)]]
-  [[arrivals.fetch_sub(1, std::memory_order_relaxed)]])
+  [[arrivals.fetch_add(count, std::memory_order_relaxed)]]
+  [[arrivals.fetch_sub(count, std::memory_order_relaxed)]])
 
 planted_bug(forgotten        src/waiting/waiter_requests.cpp    "every wait ends once, in time"
   [[      actions = take_answer(error, decision);]]
