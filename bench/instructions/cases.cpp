@@ -86,7 +86,7 @@ constexpr InstructionCase cases[] = {
      294},
     {"instructions/bucket_by_name", "bucket by name, allowed, partly spent", bucket_by_name, 564},
     {"instructions/fixed_window_by_name", "fixed window by name, allowed", fixed_window_by_name,
-     1700},
+     1750},
     {"instructions/mutex_bucket", "mutex, doubles and a clock", mutex_bucket, 0},
 };
 

@@ -79,6 +79,14 @@ export_all([&](const StopToken& stop) {
 }  // namespace calls_page
 
 namespace composing_page {
+struct Tariff {
+  std::string quota;
+  Word calls_a_day;
+};
+void data(Store& store, const Tariff& plan) {
+const TokenBucket bucket(store, "api", Quota::parse(plan.quota));  // "10/s:50", "never" or "unlimited"
+const FixedWindow daily(store, "daily", plan.calls_a_day, Calendar::daily());  // 0, 10'000, sluice::unlimited
+}
 void plan(Store* store, const TokenBucket& user, const SlidingWindow& account, const Gates& gates, const Scope& scope) {
 const std::array steps{user.acquire_step("alice"), account.acquire_step("acme"), gates.pass_step(scope)};
 const Decision d = decide(*store, steps);
