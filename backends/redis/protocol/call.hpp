@@ -88,7 +88,6 @@ struct Call {
     met = {};
     pauses = 0;
     is_asking = false;
-    is_alternative = false;
     redirections = 0;
     cancelled.store(false);
   }
