@@ -241,4 +241,66 @@ TEST_CASE("a refusal of the API closes one alternative, and the call goes to the
   CHECK(bench.left("b") == 1);
 }
 
+TEST_CASE("a refusal of the API closes the gate of the alternative that was called",
+          "[first_of][calls]") {
+  Bench bench;
+  VirtualClock::AutoAdvance moving(bench.clock);
+  const Gates gates(bench.store, "api", {"account"}, {.ramp = 0s, .spacing = 0s});
+  const std::array accounts{gates.scope("account", "a"), gates.scope("account", "b")};
+  const Call call(first_of({
+      {{bench.keys, "a", 2}, {gates, accounts[0]}},
+      {{gates, accounts[1]}, {bench.keys, "b", Estimate{2}}},
+  }));
+  (void)bench.keys.try_acquire("a");
+  std::vector<std::size_t> called;
+  (void)call([&](Grants& granted) {
+    called.push_back(granted.alternative());
+    if (called.size() == 1) throw RateLimited(500ms);
+    return Costed<int>{0, 1};
+  });
+  CHECK(called == std::vector<std::size_t>{1, 1});
+  CHECK(bench.clock.now() == bench.start + 500ms);
+  CHECK(bench.left("b") == 1);  // settled
+}
+
+TEST_CASE("a call that may be granted elsewhere keeps nobody behind it from waiting",
+          "[first_of]") {
+  Bench bench;
+  (void)bench.keys.try_acquire("a", 2);
+  (void)bench.keys.try_acquire("b", 2);
+  bench.clock.advance(500ms);
+  bench.wait(1, first_of({{{bench.keys, "a", 2}}, {{bench.keys, "b"}}}));  // at 1.5 s, at 500 ms
+  bench.wait(2, first_of({{{bench.keys, "a"}}}), 1s);
+  CHECK(bench.answers.empty());
+  bench.clock.advance(500ms);
+  CHECK(bench.answers[1].alternative == 1);
+  CHECK(bench.answers[2].granted);
+}
+
+TEST_CASE("of two alternatives whose units come at one instant one is asked at a time",
+          "[first_of]") {
+  Bench bench;
+  (void)bench.keys.try_acquire("a", 2);
+  (void)bench.keys.try_acquire("b", 2);
+  bench.wait(1, bench.both());
+  bench.store.fail_all(testing::Fault::none().late(20ms));
+  bench.clock.advance(1s);
+  bench.clock.advance(100ms);
+  bench.store.heal();
+  CHECK(bench.answers[1].granted);
+  CHECK(bench.left("a") + bench.left("b") == 1);
+}
+
+TEST_CASE("an alternative behind a sibling is tried, though the call may not wait", "[first_of]") {
+  Bench bench;
+  const TokenBucket all(bench.store, "all", Quota::per_second(1).burst(5));
+  (void)bench.keys.try_acquire("a", 2);
+  bench.store.fail_all(testing::Fault::none().late(20ms));
+  bench.wait(1, first_of({{{all, "x"}, {bench.keys, "a"}}, {{all, "x"}, {bench.keys, "b"}}}), 0s);
+  for (int i = 0; i < 5; ++i) bench.clock.advance(20ms);
+  bench.store.heal();
+  CHECK(bench.answers[1].granted);
+  CHECK(bench.answers[1].alternative == 1);
+}
+
 }  // namespace sluice::test
