@@ -10,10 +10,11 @@
 int main(int argc, char** argv) {
   using namespace sluice::pictures;
   using Draw = void (*)(std::ostream&);
-  constexpr std::array<std::pair<std::string_view, Draw>, 12> all{{
+  constexpr std::array<std::pair<std::string_view, Draw>, 13> all{{
       {"fixed_window", fixed_window},
       {"fleet_shedder", fleet_shedder},
       {"gates", gates},
+      {"learned_rate", learned_rate},
       {"prefetch", prefetch},
       {"leases", leases},
       {"shared_token_bucket", shared_token_bucket},

@@ -13,6 +13,7 @@ void sliding_window_counter(std::ostream& out);
 void fixed_window(std::ostream& out);
 void shared_token_bucket(std::ostream& out);
 void shared_sliding_window(std::ostream& out);
+void learned_rate(std::ostream& out);
 void prefetch(std::ostream& out);
 void leases(std::ostream& out);
 void fleet_shedder(std::ostream& out);

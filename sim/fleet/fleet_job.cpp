@@ -134,7 +134,7 @@ Task<FleetRun::Next> FleetRun::try_once(Worker& worker, Process& process, const 
   if (process.is_dead()) co_return Next::give_up;
   lease.end();
   admission.held = {};  // a place is free again, before the gate is closed
-  const Next next = co_await next_after(answer, process, attempt);
+  const Next next = co_await next_after(answer, process, job, admission, attempt);
   co_return next;
 }
 
@@ -159,16 +159,24 @@ Task<ApiAnswer> FleetRun::call_api(const Worker& worker, Process& process, const
   co_return answer;
 }
 
-Task<FleetRun::Next> FleetRun::next_after(const ApiAnswer& answer, Process& process,
-                                          Attempt& attempt) {
+Task<FleetRun::Next> FleetRun::next_after(const ApiAnswer& answer, Process& process, const Job& job,
+                                          const Admission& admission, Attempt& attempt) {
   if (answer.status == 200) co_return Next::done;
   if (answer.retry_after) attempt.wait = std::max(attempt.wait, *answer.retry_after);
-  if (answer.status == 429 && scenario_.limiter.gates) {
-    const auto closed = co_await process.limiter().close_gate(attempt.wait);
-    if (closed) recorder_.closed_gate(*closed, *closed + attempt.wait);
-    attempt.wait = Span{0};  // the gate makes it wait
-  }
+  if (answer.status == 429) co_await note_refusal(answer, process, job, admission, attempt);
   co_return may_retry(process, attempt) ? Next::again : Next::give_up;
+}
+
+Task<> FleetRun::note_refusal(const ApiAnswer& answer, Process& process, const Job& job,
+                              const Admission& admission, Attempt& attempt) {
+  Limiter& limiter = process.limiter();
+  // Where the API says no time, a rate that has fallen says when the next try is due.
+  if (limiter.learns()) attempt.wait = answer.retry_after.value_or(Span{0});
+  const bool closes = scenario_.limiter.gates;
+  const auto closed = co_await limiter.refused(key_of(job), admission,
+                                               closes ? std::optional(attempt.wait) : std::nullopt);
+  if (closed) recorder_.closed_gate(*closed, *closed + attempt.wait);
+  if (closes) attempt.wait = Span{0};  // the gate makes it wait
 }
 
 /// Whether the throttle or the breaker refuses the call: then it has failed, and was not sent.

@@ -82,7 +82,10 @@ class FleetRun {
   Task<Next> try_once(Worker& worker, Process& process, const Job& job, Attempt& attempt);
   Task<ApiAnswer> call_api(const Worker& worker, Process& process, const Job& job, Attempt& attempt,
                            CircuitBreaker::Permit& permit);
-  Task<Next> next_after(const ApiAnswer& answer, Process& process, Attempt& attempt);
+  Task<Next> next_after(const ApiAnswer& answer, Process& process, const Job& job,
+                        const Admission& admission, Attempt& attempt);
+  Task<> note_refusal(const ApiAnswer& answer, Process& process, const Job& job,
+                      const Admission& admission, Attempt& attempt);
   Task<> do_own_job(Worker& worker, std::shared_ptr<Process> process, Job job,
                     std::uint64_t number);
   Task<Admission> admit(Process& process, const Job& job, Attempt& attempt);

@@ -23,6 +23,14 @@ UtilizationOptions shedding_of(const LimiterOptions& options) {
   return shedding;
 }
 
+/// The defaults of LearnedRateOptions, around another initial rate.
+LearnedRateOptions learning_of(const Rate& limit, Word share) {
+  const auto& [events, per] = limit;
+  return {.initial = Quota::per(events, per * share),
+          .least = Quota::per(events, per * share * 100),
+          .most = Quota::per(events * 100, per * share)};
+}
+
 /// At least 1.
 Word part(Word whole, Word share) { return std::max<Word>(whole / share, 1); }
 
@@ -60,6 +68,9 @@ Limiter::Limiter(Store& store, const char* name, LimiterOptions::Kind kind,
     case Kind::slot_lock:
       any_.emplace<SlotLock>(store, name, per * share / events);
       break;
+    case Kind::learned_rate:
+      any_.emplace<LearnedRate>(store, name, learning_of(options.limit, share));
+      break;
     case Kind::concurrency:
       any_.emplace<ConcurrencyLimiter>(store, name, part(burst_of(options), share));
       break;
@@ -68,7 +79,10 @@ Limiter::Limiter(Store& store, const char* name, LimiterOptions::Kind kind,
       break;
   }
   if (options.gates) {
-    gates_.emplace(store, "gates", std::vector<std::string>{"api"});
+    GateOptions gating;
+    if (learns())
+      gating.ramp = gating.spacing = Span{0};  // the rate itself spaces the calls behind a closure
+    gates_.emplace(store, "gates", std::vector<std::string>{"api"}, gating);
     scope_.push_back(gates_->scope("api", "all"));
   }
   // The store of one process has no line.
@@ -106,6 +120,7 @@ Task<Admission> Limiter::acquire_one(const L& limiter, Key key, Word cost, Deadl
   Admission result;
   result.error = std::error_code(error);
   result.decision = ::sluice::detail::decision_of(grant);
+  if constexpr (std::is_same_v<L, LearnedRate>) result.learned = grant;
   if constexpr (std::is_same_v<L, ConcurrencyLimiter>) result.held = std::move(grant);
   co_return result;
 }
@@ -121,6 +136,7 @@ Task<Admission> Limiter::acquire_all(std::vector<Claim> claims, Deadline deadlin
                                    boost::asio::as_tuple(boost::asio::deferred));
   result.error = std::error_code(error);
   result.decision = grants.decision();
+  if (learns() && grants) result.learned = grants.get<Reservation>(0);
   result.held = std::move(grants);
   co_return result;
 }
@@ -144,6 +160,11 @@ Task<Admission> Limiter::ask(const Key& key, Word cost, bool critical) {
     const auto [error, decision] = co_await asio::async_try_acquire(*counter, key, cost, token);
     result.error = std::error_code(error);
     result.decision = decision;
+  } else if (const auto* const rate = std::get_if<LearnedRate>(&any_)) {
+    const auto [error, grant] = co_await asio::async_reserve(*rate, key, cost, token);
+    result.error = std::error_code(error);
+    result.decision = ::sluice::detail::decision_of(grant);
+    result.learned = grant;
   } else if (const auto* const places = std::get_if<ConcurrencyLimiter>(&any_)) {
     auto [error, lease] = co_await asio::async_try_acquire(*places, key, cost, token);
     result.error = std::error_code(error);
@@ -169,12 +190,18 @@ Task<> Limiter::sample(Utilization busy) {
   (void)co_await asio::async_decide(store_, step, boost::asio::as_tuple(boost::asio::deferred));
 }
 
-Task<std::optional<Time>> Limiter::close_gate(Span span) {
-  if (!gates_) co_return std::nullopt;
+Task<std::optional<Time>> Limiter::refused(const Key& key, const Admission& admission,
+                                           std::optional<Span> closed) {
+  std::vector<Step> steps;
+  if (gates_ && closed) steps.push_back(gates_->close_step(scope_.front(), *closed));
+  const bool closes = !steps.empty();
+  if (const auto* const rate = std::get_if<LearnedRate>(&any_); rate != nullptr) {
+    if (admission.learned) steps.push_back(rate->limited_step(key, *admission.learned));
+  }
+  if (steps.empty()) co_return std::nullopt;
   const auto [error, decision] =
-      co_await asio::async_decide(store_, gates_->close_step(scope_.front(), span),
-                                  boost::asio::as_tuple(boost::asio::deferred));
-  if (error || is_degraded(decision.source)) co_return std::nullopt;
+      co_await asio::async_decide(store_, steps, boost::asio::as_tuple(boost::asio::deferred));
+  if (!closes || error || is_degraded(decision.source)) co_return std::nullopt;
   co_return decision.at;
 }
 

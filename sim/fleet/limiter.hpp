@@ -19,6 +19,7 @@ struct Admission {
   std::error_code error;
   Decision decision;
   std::variant<std::monostate, Grants, Lease> held;
+  std::optional<Reservation> learned;  ///< of a learned rate, which is told of a 429
 
   /// The lease of a place; null: there is none.
   [[nodiscard]] const Lease* lease();
@@ -47,21 +48,24 @@ class Limiter {
   [[nodiscard]] bool has_places() const noexcept {
     return std::holds_alternative<ConcurrencyLimiter>(any_);
   }
+  [[nodiscard]] bool learns() const noexcept { return std::holds_alternative<LearnedRate>(any_); }
   /// Tells a shedder how busy the API is.
   Task<> sample(Utilization busy);
-  /// Closes the gate of the API for the fleet. Returns from when on it is closed; none: the store
-  /// did not say.
-  Task<std::optional<Time>> close_gate(Span span);
+  /// Reports a 429, as a Call does: a learned rate falls, and with a span the gate of the API is
+  /// closed for the fleet. Returns from when on it is closed; none: it is not, or the store did not
+  /// say.
+  Task<std::optional<Time>> refused(const Key& key, const Admission& admission,
+                                    std::optional<Span> closed);
 
  private:
   template <class L>
   static Task<Admission> acquire_one(const L& limiter, Key key, Word cost, Deadline deadline,
                                      int priority);
-  static Task<Admission> acquire_all(std::vector<Claim> claims, Deadline deadline, int priority);
+  Task<Admission> acquire_all(std::vector<Claim> claims, Deadline deadline, int priority);
 
   Store& store_;
   std::variant<std::monostate, TokenBucket, SlidingWindow, FixedWindow, SlidingWindowCounter,
-               SlotLock, ConcurrencyLimiter, UtilizationShedder>
+               SlotLock, LearnedRate, ConcurrencyLimiter, UtilizationShedder>
       any_;
   std::optional<Gates> gates_;
   std::vector<Scope> scope_;

@@ -129,7 +129,9 @@ void set_windows(const Upstream& upstream, RunResult& result) {
 
 /// The most units granted in any window of the limiter's length, if it has one.
 void set_admitted(const Scenario& scenario, const Recorder& recorder, Figures& f) {
-  if (scenario.limiter.kind == LimiterOptions::Kind::concurrency) return;
+  const LimiterOptions::Kind kind = scenario.limiter.kind;
+  if (kind == LimiterOptions::Kind::concurrency) return;
+  if (kind == LimiterOptions::Kind::learned_rate) return;  // nobody has set a limit
   const auto& [events, per] = scenario.limiter.limit;
   Word worst = 0;
   for (const auto& [index, grants] : recorder.grants) {

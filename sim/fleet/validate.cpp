@@ -93,12 +93,30 @@ void validate_arrivals(const Scenario& s) {
   if (a.kind == Arrive::trace) validate_trace(s);
 }
 
+/// A bucket or a window.
+bool counts_units(Limit kind) {
+  return kind == Limit::token_bucket || kind == Limit::sliding_window ||
+         kind == Limit::fixed_window || kind == Limit::sliding_window_counter;
+}
+
+void validate_learned_rate(const Scenario& s) {
+  const LimiterOptions& l = s.limiter;
+  if (l.kind != Limit::learned_rate) return;
+  const bool alone = l.scope == LimiterOptions::Scope::per_process;
+  const double rate = static_cast<double>(l.limit.events) * 1'000'000 /
+                      static_cast<double>(l.limit.per.count()) / (alone ? s.fleet.workers : 1);
+  require(rate >= 0.0001 && rate <= 10'000,
+          "limiter.kind = \"learned_rate\" begins at limiter.limit, shared out where "
+          "limiter.scope = \"per_process\": 0.0001/s to 10000/s, got " +
+              std::to_string(rate) + "/s");
+}
+
 void validate_limiter(const Scenario& s) {
   const LimiterOptions& l = s.limiter;
   require(l.limit.events >= 1, "limiter.limit must be 1 or more");
   const bool alone = l.scope == LimiterOptions::Scope::per_process;
   require(!alone || l.limit.events >= s.fleet.workers || l.kind == Limit::token_bucket ||
-              l.kind == Limit::none,
+              l.kind == Limit::learned_rate || l.kind == Limit::none,
           "limiter.limit of " + std::to_string(l.limit.events) + " cannot be shared out to " +
               std::to_string(s.fleet.workers) + " processes");
   require(!alone || !l.gates, "limiter.gates need limiter.scope = \"shared\"");
@@ -115,8 +133,7 @@ void validate_limiter(const Scenario& s) {
           "limiter.kind = \"slot_lock\" needs limiter.wait = \"queue\"");
   require(l.kind != Limit::ideal || !s.upstream.limits.empty(),
           "limiter.kind = \"ideal\" needs upstream.limits");
-  require(l.shadow != Limit::slot_lock && l.shadow != Limit::ideal &&
-              l.shadow != Limit::concurrency && l.shadow != Limit::utilization_shedder,
+  require(l.shadow == Limit::none || counts_units(l.shadow),
           "limiter.shadow must be a bucket or a window");
   require(l.shadow == Limit::none || l.wait == LimiterOptions::Wait::skip,
           "limiter.shadow needs limiter.wait = \"skip\"");
@@ -237,6 +254,7 @@ void validate_values(const Scenario& scenario) {
   validate_run(scenario);
   validate_arrivals(scenario);
   validate_limiter(scenario);
+  validate_learned_rate(scenario);
   validate_cost(scenario);
   validate_shedder(scenario);
   validate_upstream(scenario);

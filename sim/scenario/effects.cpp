@@ -158,9 +158,9 @@ const Need needs[] = {
      [](const S& s) {
        return has_shadow(s) ||
               is(s, {Limit::token_bucket, Limit::sliding_window, Limit::fixed_window,
-                     Limit::sliding_window_counter, Limit::concurrency});
+                     Limit::sliding_window_counter, Limit::learned_rate, Limit::concurrency});
      },
-     "a limiter.kind that counts units: a bucket, a window or \"concurrency\""},
+     "a limiter.kind that counts units: a bucket, a window, \"learned_rate\" or \"concurrency\""},
     {"jobs.patience",
      [](const S& s) {
        return waits_in_line(s) || polls(s) || retries(s) || hears_of_failures(s) ||
@@ -179,9 +179,8 @@ const Need needs[] = {
               (limits(s) && !is(s, {Limit::concurrency, Limit::utilization_shedder})) ||
               (is(s, {Limit::concurrency}) && s.limiter.burst == 0);
      },
-     "a limiter.kind with a rate: a bucket, a window or \"slot_lock\" (the places of "
-     "\"concurrency\" "
-     "are limiter.burst)"},
+     "a limiter.kind with a rate: a bucket, a window, \"slot_lock\" or \"learned_rate\" (the "
+     "places of \"concurrency\" are limiter.burst)"},
     {"limiter.burst",
      [](const S& s) {
        return is(s, {Limit::token_bucket, Limit::concurrency}) ||
@@ -192,7 +191,8 @@ const Need needs[] = {
      [](const S& s) {
        return has_shadow(s) || (limits(s) && !is(s, {Limit::utilization_shedder}));
      },
-     "a limiter.kind with keys: a bucket, a window, \"slot_lock\" or \"concurrency\""},
+     "a limiter.kind with keys: a bucket, a window, \"slot_lock\", \"learned_rate\" or "
+     "\"concurrency\""},
     {"limiter.by_key", [](const S& s) { return s.jobs.keys > 1 || comes(s, {Arrive::trace}); },
      "two of jobs.keys or more"},
     // The store of one process has no line, and who prefetches does not ask for a turn.

@@ -30,6 +30,7 @@ constexpr Names<Limit> limiters[] = {{"none", Limit::none},
                                      {"fixed_window", Limit::fixed_window},
                                      {"sliding_window_counter", Limit::sliding_window_counter},
                                      {"slot_lock", Limit::slot_lock},
+                                     {"learned_rate", Limit::learned_rate},
                                      {"concurrency", Limit::concurrency},
                                      {"utilization_shedder", Limit::utilization_shedder},
                                      {"ideal", Limit::ideal}};
@@ -277,8 +278,10 @@ const Parameter table[] = {
                                 "one for the fleet, or a share for each process"),
     any<&S::limiter, &L::wait>("limiter.wait", "queue",
                                "what a refused job does: queue, poll, or skip"),
-    any<&S::limiter, &L::limit>("limiter.limit", "100/s",
-                                "the rate of the bucket, the window, the slots"),
+    any<&S::limiter, &L::limit>(
+        "limiter.limit", "100/s",
+        "the rate of the bucket, the window, the slots; where a learned rate begins, "
+        "which stays within a hundredth and a hundredfold"),
     count<&S::limiter, &L::burst, 0, 1'000'000'000>(
         "limiter.burst", "0", "of a bucket; the places of concurrency; 0: the count of the limit"),
     any<&S::limiter, &L::by_key>("limiter.by_key", "false", "a limit for each tenant"),

@@ -70,7 +70,7 @@ class WorldMaker {
   void add_limiter() {
     const std::string kind =
         one_of({"token_bucket", "token_bucket", "sliding_window", "fixed_window",
-                "sliding_window_counter", "slot_lock", "concurrency", "none"});
+                "sliding_window_counter", "slot_lock", "learned_rate", "concurrency", "none"});
     const bool alone = one_in(6);
     const bool in_line = kind == "slot_lock" || one_in(2);
     set("limiter.kind", kind);

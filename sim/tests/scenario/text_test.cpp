@@ -342,7 +342,8 @@ TEST_CASE("parameters that do not exist, and values that are none") {
         "fleet.workers: expected a whole number from 1 to 5000, got \"0\"");
   CHECK(message_of([&] { set(s, "limiter.kind", {"token_buckt"}); }) ==
         "limiter.kind: expected one of none, token_bucket, sliding_window, fixed_window, "
-        "sliding_window_counter, slot_lock, concurrency, utilization_shedder, ideal, got "
+        "sliding_window_counter, slot_lock, learned_rate, concurrency, utilization_shedder, ideal, "
+        "got "
         "\"token_buckt\"; did you mean token_bucket?");
   CHECK(message_of([&] { set(s, "fleet.workers", {}); }) ==
         "fleet.workers: expected one value, got 0");

@@ -88,6 +88,7 @@ struct LimiterOptions {
     fixed_window,
     sliding_window_counter,
     slot_lock,
+    learned_rate,         ///< from `limit` on, within a hundredth and a hundredfold of it
     concurrency,          ///< `burst` places
     ideal,                ///< knows every job when it comes, and needs no network
     utilization_shedder,  ///< sheds jobs, those of high priority never, while the API is busy
@@ -104,7 +105,7 @@ struct LimiterOptions {
   Kind kind = Kind::token_bucket;
   Scope scope = Scope::shared;
   Wait wait = Wait::queue;
-  Rate limit{100, std::chrono::seconds{1}};  ///< of a bucket, a window or slots
+  Rate limit{100, std::chrono::seconds{1}};  ///< of a bucket, a window, slots, a learned rate
   Word burst = 0;            ///< of a bucket; the places of `concurrency`; 0: the events of `limit`
   bool by_key = false;       ///< a limit for each key of the jobs
   bool gates = false;        ///< a 429 closes a gate of the fleet for its Retry-After
