@@ -48,6 +48,7 @@ class Answers {
   }
   void wait() {
     all_.wait();
+    const std::lock_guard lock(mutex_);  // the last answer has left it: what holds it may end
     for (const Place& place : places_) {
       require(place.times == 1,
               "an alternative was answered " + std::to_string(place.times) + " times");
