@@ -131,6 +131,14 @@ class Plan {
     return plan;
   }
 
+  /// The question of a call that waits: a refusal is not the end of it. Observers are told so;
+  /// stores ignore it.
+  [[nodiscard]] Plan of_wait() const {
+    Plan plan = *this;
+    plan.is_of_wait_ = true;
+    return plan;
+  }
+
   /// Other steps with the same timeout, stop token and id.
   [[nodiscard]] Plan with_steps(std::span<const Step> steps) const {
     Plan plan = *this;
@@ -143,6 +151,7 @@ class Plan {
   [[nodiscard]] Span timeout() const noexcept { return timeout_; }
   [[nodiscard]] const StopToken& stop() const noexcept { return stop_; }
   [[nodiscard]] const std::optional<RequestId>& id() const noexcept { return id_; }
+  [[nodiscard]] bool is_of_wait() const noexcept { return is_of_wait_; }
 
  private:
   static constexpr Span none_left{-1};
@@ -151,6 +160,7 @@ class Plan {
   Span timeout_{0};
   StopToken stop_{};
   std::optional<RequestId> id_{};
+  bool is_of_wait_ = false;
 };
 
 /// The name of the key that records an id; its tag is that of the plan's first step.

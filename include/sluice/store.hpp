@@ -16,6 +16,7 @@
 
 namespace sluice {
 
+class Observer;      // sluice/observer.hpp
 class Subscription;  // sluice/extend/subscription.hpp
 
 namespace detail {
@@ -157,6 +158,10 @@ class Store {
 
   /// False on a thread that must not block until this store answers, such as its own I/O thread.
   [[nodiscard]] virtual bool may_block() const noexcept { return true; }
+
+  /// Who is told of waits, leases and retries on this store; null, as by default: nobody. See
+  /// ObservedStore.
+  [[nodiscard]] virtual Observer* observer() const noexcept { return nullptr; }
 
   /// A view, for objects that may outlive the store, of whether it has ended.
   [[nodiscard]] detail::Life::View life() const noexcept { return life_.view(); }

@@ -11,6 +11,7 @@
 #include "sluice/extend/manual_reset_event.hpp"
 #include "sluice/extend/operation.hpp"
 #include "sluice/limiters/learned_rate.hpp"
+#include "sluice/observer.hpp"
 #include "src/calls/leases_of.hpp"
 #include "src/waiting/acquire.hpp"
 
@@ -158,14 +159,27 @@ CallTries::Failed CallTries::failed(const RateLimited& refusal) {
     result.close.reset();
     result.pause = Span{0};
   }
-  result.retries = may_retry();
+  decide_retry(result);
   return result;
 }
 
 CallTries::Failed CallTries::failed(const Transient& failure) {
   Failed result{.refunds = failure.served() == Served::no, .pause = pause_after(failure)};
-  result.retries = may_retry();
+  decide_retry(result);
   return result;
+}
+
+void CallTries::decide_retry(Failed& failed) {
+  const int tries = tries_;
+  failed.retries = may_retry();
+  Observer* const observer = store().observer();
+  if (observer == nullptr) return;
+  using Reason = RetryEvent::Reason;
+  tell(*observer, RetryEvent{.limiter = claims().front().limit().name(),
+                             .reason = failed.limited ? Reason::rate_limited : Reason::transient,
+                             .is_retried = failed.retries,
+                             .tries = tries,
+                             .pause = failed.pause});
 }
 
 std::vector<Step> CallTries::reports(const Failed& failed, const Grants& grants) {

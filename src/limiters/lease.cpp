@@ -65,6 +65,14 @@ void HeldLease::granted(const Decision& decision, std::span<const Word> output,
   const Word left =
       std::clamp(bounded(output[3]) - bounded(to_word(decision.at)), Word{0}, terms_.ttl);
   safe_until_ = holds_nothing() ? word_limit : bounded(to_word(asked_at)) + left;
+  tell(LeaseEvent::Change::granted);
+}
+
+void HeldLease::tell(LeaseEvent::Change change) const noexcept {
+  Observer* const observer = is_orphaned() ? nullptr : store().observer();
+  if (observer == nullptr) return;
+  detail::tell(*observer,
+               LeaseEvent{.change = change, .limiter = name_, .key = tag_, .units = terms_.weight});
 }
 
 Step HeldLease::renew_step() const noexcept {
@@ -106,6 +114,7 @@ std::optional<HeldLease::Releasing> HeldLease::begin_release(std::error_code& er
 void HeldLease::end_release(Releasing releasing, bool released) noexcept {
   State mine = State::returning;
   state_.compare_exchange_strong(mine, released ? State::returned : releasing.was);
+  if (released && releasing.was == State::held) tell(LeaseEvent::Change::released);
 }
 
 bool HeldLease::release(Span within, std::error_code& error) noexcept {
@@ -119,6 +128,7 @@ bool HeldLease::release(Span within, std::error_code& error) noexcept {
 void HeldLease::release_later(const std::shared_ptr<HeldLease>& held) noexcept {
   const State was = held->state_.exchange(State::returned);
   if (was == State::returning || was == State::returned || held->is_orphaned()) return;
+  if (was == State::held) held->tell(LeaseEvent::Change::released);
   if (held->holds_nothing()) return;
   try {
     Running<ReleaseStepVerb, KeepHeld>::start(release_verb(*held, held->terms_.release_within),
@@ -140,8 +150,13 @@ bool HeldLease::lose() noexcept {
   return state_.compare_exchange_strong(held, State::lost);
 }
 
+void HeldLease::abandon() noexcept {
+  if (state_.exchange(State::returned) == State::held) tell(LeaseEvent::Change::released);
+}
+
 void HeldLease::tell_lost() noexcept {
   if (!is_lost()) return;
+  if (!told_lost_.exchange(true)) tell(LeaseEvent::Change::lost);
   std::optional<StopSource> told;  // copied, as what runs then may ask for another token
   {
     const std::lock_guard lock(telling_);

@@ -105,7 +105,11 @@ void LeaseRenewer::Batch::answered(void* context, const Outcome& outcome) noexce
   Queue::node_type node;  // destroyed after the lock, if the lease is not held
   std::list<Batch> over;
   auto& held = *own.mapped().held;
-  if (!outcome.error) held.renewed(outcome.decision, outcome.output, batch->asked_at);
+  if (outcome.error) {
+    held.tell(LeaseEvent::Change::renewal_failed);
+  } else {
+    held.renewed(outcome.decision, outcome.output, batch->asked_at);
+  }
   own.key() = batch->asked_at + part_of(held, outcome.error ? 12 : 3);
   if (held.is_held()) {
     own.key() = std::min(own.key(), held.safe_until());

@@ -4,8 +4,8 @@
 #include <stdexcept>
 
 #include "sluice/testing/faulty_store.hpp"
+#include "src/core/error_names.hpp"
 #include "src/testing/cursor.hpp"
-#include "src/testing/error_names.hpp"
 
 namespace sluice::testing {
 namespace {
@@ -32,7 +32,7 @@ Fault parse_outcome(std::string_view word) {
   if (word == "timeout") return Fault::not_executed();
   if (word == "dropped") return Fault::request_lost();
   if (word.starts_with("delay(") && word.ends_with(')')) return parse_delay(word);
-  const auto code = detail::find_errc(word);
+  const auto code = sluice::detail::find_errc(word);
   if (!code) {
     detail::expected("ok, timeout, unknown, dropped, delay(50ms) or the name of an Errc", word);
   }

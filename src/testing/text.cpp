@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "sluice/detail/text.hpp"
-#include "src/testing/error_names.hpp"
+#include "src/core/error_names.hpp"
 
 namespace sluice::testing {
 namespace {
@@ -36,7 +36,7 @@ std::string to_text(Time time) {
 
 std::string to_text(const std::error_code& error) {
   if (error.category() == error_category()) {
-    const auto name = detail::find_name(static_cast<Errc>(error.value()));
+    const auto name = sluice::detail::find_name(static_cast<Errc>(error.value()));
     if (!name.empty()) return std::string(name);
   }
   return std::string(error.category().name()) + ':' + std::to_string(error.value());

@@ -5,8 +5,8 @@
 
 #include "sluice/extend/operation.hpp"
 #include "sluice/testing/text.hpp"
+#include "src/core/error_names.hpp"
 #include "src/testing/cursor.hpp"
-#include "src/testing/error_names.hpp"
 #include "src/testing/trace_line.hpp"
 
 namespace sluice::testing::detail {
@@ -140,7 +140,7 @@ Decision read_decision(Cursor& line, std::size_t usual_step, Time usual_at) {
 /// "timed_out", "sluice:90", "system:110".
 std::error_code read_error(Cursor& line) {
   const std::string_view word = line.peek();
-  if (const auto code = find_errc(word)) {
+  if (const auto code = sluice::detail::find_errc(word)) {
     line.take();
     return *code;
   }

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "src/waiting/tell_of_wait.hpp"
+
 namespace sluice::detail {
 
 /// What an alternative asks. It asks one thing at a time.
@@ -30,6 +32,7 @@ void FirstOfWait::Request::clear() noexcept {
 class FirstOfWait::Alternative final : public Waiter {
  public:
   using Waiter::clock;
+  using Waiter::first_limit;
   using Waiter::is_behind;
   using Waiter::reason_for;
   using Waiter::refusal;
@@ -92,6 +95,7 @@ void FirstOfWait::start() noexcept {
     is_sending_ = true;
   }
   for (const std::size_t index : order_) alternatives_[index]->belong_to(self, index);
+  tell_of_begin({store(), this, alternatives_.front()->first_limit()});
   for (const std::size_t index : order_) alternatives_[index]->start();
   {
     const std::lock_guard lock(mutex_);
@@ -185,7 +189,7 @@ bool FirstOfWait::send_some() noexcept {
       question.at_store = std::exchange(question.done, std::nullopt);
       question.call = shared_from_this();
       request_.steps.push_back(std::move(question.steps));
-      request_.plans.emplace_back(request_.steps.back());
+      request_.plans.push_back(Plan(request_.steps.back()).of_wait());
       request_.done.emplace_back(&FirstOfWait::answered, &question);
     }
     at_store_ = request_.plans.size();
@@ -257,7 +261,12 @@ void FirstOfWait::release() noexcept {
     const std::lock_guard lock(mutex_);
     if (--pending_ > 0) return;
   }
-  finished(is_granted_ ? std::error_code{} : error_);
+  const std::error_code error = is_granted_ ? std::error_code{} : error_;
+  const bool has_first = is_granted_ && grants_.alternative() == 0;
+  const ClaimedLimit& first =
+      has_first ? *grants_.limits().front() : alternatives_.front()->first_limit();
+  tell_of_end({store(), this, first}, arrival_, error, !is_granted_ && !error, nullptr);
+  finished(error);
 }
 
 }  // namespace sluice::detail

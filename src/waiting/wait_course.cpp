@@ -236,6 +236,7 @@ PendingActions WaitCourse::refuse(const Decision& decision) noexcept {
   const Span hint = is_limited ? std::max(Span{1}, decision.retry_after) : Span{0};
   refusal_ = decision;
   refused_by_ = place_at(refused_by_);
+  last_refuser_ = refused_by_;
   Place& refuser = places_[refused_by_];
   refuser.queue->last_answer = now;
   const Span left = deadline_ - now;
@@ -299,6 +300,7 @@ PendingActions WaitCourse::end(std::error_code error) noexcept {
   stage_ = Stage::done;
   actions.finish = !std::exchange(is_over_, true);
   actions.error = error;
+  actions.refuser = last_refuser_;
   return actions;
 }
 
@@ -306,7 +308,9 @@ PendingActions WaitCourse::end_refused(Span wait) noexcept {
   refusal_.allowed = false;
   refusal_.retry_after = std::max(Span{1}, wait);
   if (refusal_.at == Time{}) refusal_.at = clock_.now();
-  return end({});
+  PendingActions actions = end({});
+  actions.is_refused = true;
+  return actions;
 }
 
 PendingActions WaitCourse::begin_refund() noexcept {

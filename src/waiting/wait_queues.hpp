@@ -31,6 +31,8 @@ struct PendingActions {
   Word dropped_leaves = 0;
   std::shared_ptr<Waiter> overtaken{};  ///< it is no longer the first
   std::error_code error{};
+  bool is_refused = false;               ///< it ends so, and not with a grant
+  std::optional<std::size_t> refuser{};  ///< its limit that has refused it last
 };
 
 /// One mutex for all waits on a store, since a call may wait for several limits: it guards all

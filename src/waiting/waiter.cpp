@@ -7,6 +7,7 @@
 
 #include "sluice/limiters/waitable.hpp"
 #include "src/util/uninitialized_array.hpp"
+#include "src/waiting/tell_of_wait.hpp"
 #include "src/waiting/turn_in_line.hpp"
 #include "src/waiting/wait_queues.hpp"
 
@@ -44,6 +45,8 @@ std::unique_ptr<ClaimedLimit> Waiter::take_claim() {
 }
 
 void Waiter::start() noexcept {
+  // Of several alternatives, FirstOfWait tells, once for all.
+  if (!may_leave_) tell_of_begin({store_, this, first_limit()});
   PendingActions actions;
   {
     const std::lock_guard lock(mutex_);
@@ -129,12 +132,21 @@ void Waiter::run(const PendingActions& actions) noexcept {
   }
   // Before finished(), after which the caller may destroy the store.
   if (actions.leave != 0) actions.ticket->leave(actions.leave);
-  if (actions.finish) finished(actions.error);
+  if (actions.finish) {
+    if (!may_leave_) {
+      const ClaimedLimit* const refuser =
+          actions.refuser ? limits_[*actions.refuser].get() : nullptr;
+      tell_of_end({store_, this, first_limit()}, arrival_, actions.error, actions.is_refused,
+                  refuser);
+    }
+    finished(actions.error);
+  }
   if (const auto& dropped = actions.dropped) {
     dropped->run({.finish = true,
                   .leave = actions.dropped_leaves,
                   .ticket = dropped->turn_ ? dropped->turn_->ticket() : nullptr,
-                  .error = Errc::too_many_waiters});
+                  .error = Errc::too_many_waiters,
+                  .refuser = dropped->last_refuser_});
   }
   for (const Place& place : places_) place.queues->pump(place.key);
   if (const auto& overtaken = actions.overtaken) {

@@ -97,7 +97,7 @@ void Waiter::ask() noexcept {
     if (turn_) turn = turn_->turn_step(now);
   }
   ClaimedPlan::Room room;
-  ask_store(plan_.questions(room, turn), Completion(&Waiter::answered, this));
+  ask_store(Plan(plan_.questions(room, turn)).of_wait(), Completion(&Waiter::answered, this));
 }
 
 /// Keeps the answer, and returns its decision. May throw std::bad_alloc.

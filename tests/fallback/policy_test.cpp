@@ -9,7 +9,7 @@
 #include "sluice/limiters/sliding_window_counter.hpp"
 #include "sluice/limiters/slot_lock.hpp"
 #include "sluice/limiters/token_bucket.hpp"
-#include "src/testing/error_names.hpp"
+#include "src/core/error_names.hpp"
 #include "tests/fallback/rig.hpp"
 #include "tests/support/wire_store.hpp"
 
@@ -119,7 +119,7 @@ TEST_CASE("a learned rate learns alone while its store is away, by a part of its
 }
 
 TEST_CASE("an error about the request is passed on, and trips nothing", "[fallback]") {
-  for (const auto& named : testing::detail::error_names()) {
+  for (const auto& named : detail::error_names()) {
     CAPTURE(named.name);
     Rig rig(FailurePolicy::open());
     const std::error_code told = named.code;

@@ -1,7 +1,7 @@
 // Scripts of faults. Threading: single-threaded.
 #include "sluice/testing/faulty_store.hpp"
 
-#include "src/testing/error_names.hpp"
+#include "src/core/error_names.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/seed.hpp"
 
@@ -57,7 +57,7 @@ TEST_CASE("a word may go on for ever", "[testing]") {
 }
 
 TEST_CASE("an error that leaves it open is executed, any other is not", "[testing]") {
-  for (const auto& [code, name] : sluice::testing::detail::error_names()) {
+  for (const auto& [code, name] : sluice::detail::error_names()) {
     const Fault fault = FaultScript(name).next();
     CHECK(fault.error == code);
     CHECK(fault.executed == (fault.error == Failure::unknown));

@@ -5,7 +5,7 @@
 
 #include "sluice/clock.hpp"
 #include "sluice/virtual_store.hpp"
-#include "src/testing/error_names.hpp"
+#include "src/core/error_names.hpp"
 #include "tests/catch.hpp"
 
 using namespace sluice;
@@ -54,7 +54,7 @@ TEST_CASE("every error code has a name of its own", "[testing]") {
     const std::string name = to_text(error);
     CAPTURE(name);
     CHECK(name.find(':') == std::string::npos);
-    CHECK(sluice::testing::detail::find_errc(name) == static_cast<Errc>(value));
+    CHECK(sluice::detail::find_errc(name) == static_cast<Errc>(value));
     names.insert(name);
   }
   CHECK(names.size() == codes);

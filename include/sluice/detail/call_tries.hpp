@@ -99,6 +99,7 @@ class CallTries {
  private:
   [[nodiscard]] Span pause_after(const Retriable& failure);
   [[nodiscard]] bool may_retry();
+  void decide_retry(Failed& failed);
 
   const FirstOf& alternatives_;
   std::size_t alternative_ = 0;

@@ -11,6 +11,7 @@
 
 #include "sluice/detail/store_ref.hpp"
 #include "sluice/limiters/lease.hpp"
+#include "sluice/observer.hpp"
 
 namespace sluice::detail {
 
@@ -63,7 +64,7 @@ class HeldLease {
   /// Releases it without waiting: for threads that must not block.
   static void release_later(const std::shared_ptr<HeldLease>& held) noexcept;
   /// Marks it as released without a request: it is no longer renewed, and expires by its TTL.
-  void abandon() noexcept { state_ = State::returned; }
+  void abandon() noexcept;
 
   [[nodiscard]] bool is_held() const noexcept { return state_.load() == State::held; }
   /// True once it was marked as lost; lost() is also true for one that has expired since.
@@ -73,8 +74,10 @@ class HeldLease {
   /// True if this call turns a held lease into a lost one. tell_lost() follows, where no lock is
   /// held.
   bool lose() noexcept;
-  /// Stops the tokens of a lease that was marked as lost.
+  /// Tells the observer of the store, and stops the tokens, of a lease that was marked as lost.
   void tell_lost() noexcept;
+  /// Tells the observer of the store, if there is one. No lock is held.
+  void tell(LeaseEvent::Change change) const noexcept;
   [[nodiscard]] StopToken lost_token();
 
   void renew_until(Time end) noexcept { renew_until_ = to_word(end); }
@@ -98,6 +101,7 @@ class HeldLease {
   std::atomic<State> state_{State::held};
   std::atomic<Word> renew_until_{to_word(Time::max())};
   std::atomic<bool> blocks_{true};
+  std::atomic<bool> told_lost_{false};
   std::mutex telling_;
   std::optional<StopSource> lost_;  // guarded by telling_; none: nobody asked for a token
 };

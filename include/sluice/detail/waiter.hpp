@@ -152,12 +152,13 @@ class WaitCourse : public QueuedCall {
   Stage stage_ = Stage::idle;
   bool resumes_ = false;  // pump() is about to send its next request
   bool cancelled_ = false;
-  bool is_over_ = false;          // finished() is called
-  Time until_ = Time::max();      // sleeping: the end of that
-  Time earliest_{};               // sleeping: no grant is possible before this
-  RequestAtStore request_;        // its latest
-  std::shared_ptr<Waiter> self_;  // while the store has a pointer to this object
-  std::size_t refused_by_ = 0;    // the place whose limit has refused the last request
+  bool is_over_ = false;                     // finished() is called
+  Time until_ = Time::max();                 // sleeping: the end of that
+  Time earliest_{};                          // sleeping: no grant is possible before this
+  RequestAtStore request_;                   // its latest
+  std::shared_ptr<Waiter> self_;             // while the store has a pointer to this object
+  std::size_t refused_by_ = 0;               // the place whose limit has refused the last request
+  std::optional<std::size_t> last_refuser_;  // ... or an earlier one
   Decision refusal_;
 };
 
@@ -215,6 +216,8 @@ class Waiter : private WaitCourse, public std::enable_shared_from_this<Waiter> {
   [[nodiscard]] bool is_behind() const;
   /// It is one of several alternatives. Called before start().
   void set_may_leave() noexcept { may_leave_ = true; }
+  /// The first of its limits; not after a take() of a grant.
+  [[nodiscard]] const ClaimedLimit& first_limit() const noexcept { return *limits_.front(); }
   /// Asks the store what decides whether the call is granted. Called without a mutex.
   virtual void ask_store(const Plan& plan, Completion done) noexcept {
     store_.execute(plan, std::move(done));

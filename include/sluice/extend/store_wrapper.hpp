@@ -61,6 +61,7 @@ class StoreWrapper : public Store {
     return inner().part_of(key);
   }
   [[nodiscard]] bool may_block() const noexcept override { return inner().may_block(); }
+  [[nodiscard]] Observer* observer() const noexcept override { return inner().observer(); }
 
  protected:
   [[nodiscard]] Store& inner() const noexcept { return *inner_; }

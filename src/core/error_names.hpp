@@ -1,4 +1,4 @@
-// The names of the error codes in fault scripts and recordings. Threading: pure functions.
+// The names of the error codes in fault scripts, recordings and metrics. Threading: pure functions.
 #pragma once
 
 #include <optional>
@@ -7,7 +7,7 @@
 
 #include "sluice/error.hpp"
 
-namespace sluice::testing::detail {
+namespace sluice::detail {
 
 struct NamedError {
   Errc code;
@@ -20,4 +20,4 @@ struct NamedError {
 [[nodiscard]] std::string_view find_name(Errc code) noexcept;
 [[nodiscard]] std::optional<Errc> find_errc(std::string_view name) noexcept;
 
-}  // namespace sluice::testing::detail
+}  // namespace sluice::detail

@@ -1,9 +1,9 @@
-// The names of the error codes in fault scripts and recordings.
-#include "src/testing/error_names.hpp"
+// The names of the error codes in fault scripts, recordings and metrics.
+#include "src/core/error_names.hpp"
 
 #include <array>
 
-namespace sluice::testing::detail {
+namespace sluice::detail {
 namespace {
 
 constexpr std::array names{
@@ -76,4 +76,4 @@ std::optional<Errc> find_errc(std::string_view name) noexcept {
   return {};
 }
 
-}  // namespace sluice::testing::detail
+}  // namespace sluice::detail

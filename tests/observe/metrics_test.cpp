@@ -1,0 +1,235 @@
+// Metrics: the counts, and the page of OpenMetrics.
+#include "sluice/metrics.hpp"
+
+#include <memory>
+#include <sstream>
+#include <thread>
+
+#include "sluice/sluice.hpp"
+#include "sluice/testing/faulty_store.hpp"
+#include "tests/catch.hpp"
+
+namespace sluice::test {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+struct Counted {
+  explicit Counted(MetricsOptions options = {})
+      : metrics([&] {
+          options.clock = &clock;
+          return options;
+        }()) {}
+
+  VirtualClock clock;
+  VirtualClock::AutoAdvance moving{clock};
+  std::unique_ptr<Store> inner = make_virtual_store(clock);
+  Metrics metrics;
+  ObservedStore store{*inner, metrics, "main"};
+
+  /// The samples of a family, without those of buckets.
+  [[nodiscard]] std::string samples(const std::string& family) const {
+    std::istringstream lines(metrics.text());
+    std::string found;
+    for (std::string line; std::getline(lines, line);) {
+      const bool is_its = line.rfind(family, 0) == 0 && line.find("_bucket{") == std::string::npos;
+      if (is_its) found += line + "\n";
+    }
+    return found;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("decisions are counted by limiter, result and source", "[observe][metrics]") {
+  Counted c;
+  const TokenBucket bucket(c.store, "api", Quota::per_second(10).burst(5));
+  for (int i = 0; i < 8; ++i) (void)bucket.try_acquire("a");
+  std::error_code error;
+  (void)bucket.try_acquire("a", 6, error);
+  CHECK(error);
+  CHECK(c.samples("sluice_decisions_total") ==
+        "sluice_decisions_total{limiter=\"api\",result=\"allowed\",source=\"virtual\"} 5\n"
+        "sluice_decisions_total{limiter=\"api\",result=\"refused\",source=\"virtual\"} 3\n"
+        "sluice_decisions_total{limiter=\"api\",result=\"failed\",source=\"none\"} 1\n");
+  CHECK(c.samples("sluice_store_failures") ==
+        "sluice_store_failures_total{store=\"main\",error=\"cost_exceeds_capacity\"} 1\n");
+  const auto counts = c.metrics.counts("api");
+  CHECK(counts.allowed == 5);
+  CHECK(counts.refused == 3);
+  CHECK(counts.failed == 1);
+  CHECK(c.metrics.counts("nobody").allowed == 0);
+}
+
+TEST_CASE("a grant that leaves a fifth of the limit or less is near it", "[observe][metrics]") {
+  Counted c;
+  const TokenBucket ten(c.store, "ten", Quota::per_hour(10).burst(10));
+  for (int i = 0; i < 7; ++i) (void)ten.try_acquire("a");
+  CHECK(c.metrics.counts("ten").near_limit == 0);
+  (void)ten.try_acquire("a");
+  CHECK(c.metrics.counts("ten").near_limit == 1);
+  (void)ten.try_acquire("a", 2);
+  (void)ten.try_acquire("a");  // refused
+  CHECK(c.metrics.counts("ten").near_limit == 2);
+  CHECK(c.samples("sluice_near_limit_total") == "sluice_near_limit_total{limiter=\"ten\"} 2\n");
+
+  Counted exact({.near_limit = 1});
+  const TokenBucket other(exact.store, "ten", Quota::per_hour(10).burst(10));
+  (void)other.try_acquire("a", 9);
+  CHECK(exact.metrics.counts("ten").near_limit == 0);
+  (void)other.try_acquire("a");
+  CHECK(exact.metrics.counts("ten").near_limit == 1);
+
+  const TokenBucket unlimited(c.store, "unlimited", Quota::unlimited());
+  (void)unlimited.try_acquire("a");
+  CHECK(c.metrics.counts("unlimited").near_limit == 0);
+}
+
+TEST_CASE("what a wait is refused meanwhile is not counted", "[observe][metrics]") {
+  Counted c;
+  const TokenBucket bucket(c.store, "api", Quota::per_second(10).burst(1));
+  CHECK(bucket.acquire("a", 1, 1s));
+  CHECK(bucket.acquire("a", 1, 1s));
+  CHECK_FALSE(bucket.acquire("a", 1, 50ms));
+  const auto counts = c.metrics.counts("api");
+  CHECK(counts.allowed == 2);
+  CHECK(counts.refused == 0);
+  CHECK(c.samples("sluice_wait_seconds") ==
+        "sluice_wait_seconds_count{limiter=\"api\",result=\"granted\"} 2\n"
+        "sluice_wait_seconds_sum{limiter=\"api\",result=\"granted\"} 0.1\n"
+        "sluice_wait_seconds_count{limiter=\"api\",result=\"refused\"} 1\n"
+        "sluice_wait_seconds_sum{limiter=\"api\",result=\"refused\"} 0.0\n");
+  const std::string text = c.metrics.text();
+  const std::string bucket_name =
+      "sluice_wait_seconds_bucket{limiter=\"api\",result=\"granted\",le=";
+  CHECK(text.find(bucket_name + "\"0.05\"} 1\n") != std::string::npos);
+  CHECK(text.find(bucket_name + "\"0.1\"} 2\n") != std::string::npos);  // a bound is inclusive
+  CHECK(text.find(bucket_name + "\"+Inf\"} 2\n") != std::string::npos);
+}
+
+TEST_CASE("who waits now, and what is held, are gauges", "[observe][metrics]") {
+  Counted c;
+  const ConcurrencyLimiter places(c.store, "jobs", 1);
+  Lease lease = places.try_acquire("a");
+  CHECK(c.samples("sluice_leases_held") == "sluice_leases_held{limiter=\"jobs\"} 1\n");
+  std::string waiting;
+  std::thread waits([&] { (void)places.acquire("a", 1, Deadline::never()); });
+  while (places.waiting("a") == 0) std::this_thread::yield();
+  waiting = c.samples("sluice_waiting");
+  lease.release();
+  waits.join();
+  CHECK(waiting == "sluice_waiting{limiter=\"jobs\"} 1\n");
+  CHECK(c.samples("sluice_waiting") == "sluice_waiting{limiter=\"jobs\"} 0\n");
+  CHECK(c.samples("sluice_leases_held") == "sluice_leases_held{limiter=\"jobs\"} 0\n");
+  CHECK(c.samples("sluice_leases_lost") == "sluice_leases_lost_total{limiter=\"jobs\"} 0\n");
+}
+
+TEST_CASE("a gate is closed until its latest end", "[observe][metrics]") {
+  Counted c;
+  const Gates gates(c.store, "ads", {"account"});
+  gates.close(gates.scope("account", "a"), 5s);
+  gates.close(gates.scope("account", "b"), 2s);
+  CHECK(c.samples("sluice_gate_") ==
+        "sluice_gate_closed{gates=\"ads\"} 1\n"
+        "sluice_gate_closures_total{gates=\"ads\"} 2\n");
+  c.clock.advance(5s - 1us);
+  CHECK(c.samples("sluice_gate_closed") == "sluice_gate_closed{gates=\"ads\"} 1\n");
+  c.clock.advance(1us);
+  CHECK(c.samples("sluice_gate_closed") == "sluice_gate_closed{gates=\"ads\"} 0\n");
+}
+
+TEST_CASE("retries, breakers and connections have their counters", "[observe][metrics]") {
+  Counted c;
+  c.metrics.call_failed(
+      {.limiter = "api", .reason = RetryEvent::Reason::transient, .is_retried = true});
+  c.metrics.call_failed({.limiter = "api", .reason = RetryEvent::Reason::rate_limited});
+  CHECK(c.samples("sluice_call") ==
+        "sluice_call_retries_total{call=\"api\",reason=\"transient\"} 1\n"
+        "sluice_calls_given_up_total{call=\"api\",reason=\"rate_limited\"} 1\n");
+  c.metrics.breaker_changed(
+      {"redis", 3, CircuitBreaker::State::closed, CircuitBreaker::State::open});
+  CHECK(c.samples("sluice_breaker") == "sluice_breaker_state{store=\"redis\",part=\"3\"} 2\n");
+  c.metrics.connection_changed({.store = "redis", .change = ConnectionEvent::Change::lost});
+  CHECK(c.samples("sluice_store_connections") ==
+        "sluice_store_connections_total{store=\"redis\",change=\"lost\"} 1\n");
+}
+
+TEST_CASE("the page is OpenMetrics whatever the names contain", "[observe][metrics]") {
+  Counted c;
+  const TokenBucket bucket(c.store, "a\"b\\c\nd\xff", Quota::per_second(10));
+  (void)bucket.try_acquire("k");
+  const std::string text = c.metrics.text();
+  CHECK(text.find("{limiter=\"a%22b%5Cc%0Ad%FF\",result") != std::string::npos);
+  CHECK(text.substr(text.size() - 6) == "# EOF\n");
+  std::istringstream lines(text);
+  std::string family;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.rfind("# TYPE ", 0) == 0) {
+      family = line.substr(7, line.find(' ', 7) - 7);
+    } else if (line[0] != '#') {
+      CHECK(line.rfind(family, 0) == 0);  // samples stand with their family
+    }
+  }
+}
+
+TEST_CASE("more names than are allowed count as one", "[observe][metrics]") {
+  Counted c({.names = 2});
+  for (const char* name : {"a", "b", "c", "d", "a"}) {
+    (void)TokenBucket(c.store, name, Quota::per_second(10)).try_acquire("k");
+  }
+  CHECK(c.metrics.counts("a").allowed == 2);
+  CHECK(c.metrics.counts("b").allowed == 1);
+  CHECK(c.metrics.counts("c").allowed == 0);
+  CHECK(c.metrics.counts("other").allowed == 2);
+}
+
+TEST_CASE("the busiest keys are told with their limiter", "[observe][metrics]") {
+  Counted c({.keys = 8, .sample = 1});
+  const TokenBucket one(c.store, "one", Quota::per_hour(3).burst(3));
+  const TokenBucket two(c.store, "two", Quota::per_hour(5).burst(5));
+  for (int i = 0; i < 10; ++i) {
+    (void)one.try_acquire("alice");
+    (void)two.try_acquire("alice");
+  }
+  (void)one.try_acquire("bob");
+  using Busy = Metrics::Busy;
+  const auto refused = c.metrics.busiest(Busy::refused);
+  REQUIRE(refused.size() == 2);
+  CHECK(refused[0].limiter == "one");
+  CHECK(refused[0].key == "alice");
+  CHECK(refused[0].count == 7);
+  CHECK(refused[0].error == 0);
+  CHECK(refused[1].count == 5);
+  const auto admitted = c.metrics.busiest(Busy::admitted, 1);
+  REQUIRE(admitted.size() == 1);
+  CHECK(admitted[0].limiter == "two");
+  CHECK(admitted[0].count == 5);
+
+  Counted none({.keys = 0});
+  const TokenBucket other(none.store, "one", Quota::per_hour(1));
+  (void)other.try_acquire("a");
+  CHECK(none.metrics.busiest(Busy::admitted).empty());
+}
+
+TEST_CASE("admitted keys are sampled without a bias", "[observe][metrics]") {
+  Counted c({.sample = 16});
+  const TokenBucket bucket(c.store, "api", Quota::unlimited());
+  for (int i = 0; i < 40'000; ++i) (void)bucket.try_acquire(i % 4 == 0 ? "often" : "more often");
+  const auto admitted = c.metrics.busiest(Metrics::Busy::admitted);
+  REQUIRE(admitted.size() == 2);
+  // A caller whose rhythm divides the distance of the samples is not overlooked. Six deviations.
+  CHECK(admitted[0].key == "more often");
+  CHECK(static_cast<double>(admitted[0].count) == Approx(30'000).margin(6 * 700));
+  CHECK(static_cast<double>(admitted[1].count) == Approx(10'000).margin(6 * 400));
+}
+
+TEST_CASE("options out of range are refused with the range", "[observe][metrics]") {
+  CHECK_THROWS_WITH(Metrics({.near_limit = 1.5}),
+                    contains_text("near_limit must be 0 to 1, got 1.5"));
+  CHECK_THROWS_WITH(Metrics({.keys = 10'001}), contains_text("0 to 10000, got 10001"));
+  CHECK_THROWS_WITH(Metrics({.sample = 0}), contains_text("1 to 1048576, got 0"));
+  CHECK_THROWS_WITH(Metrics({.names = 0}), contains_text("1 to 1000000, got 0"));
+}
+
+}  // namespace sluice::test

@@ -1,0 +1,238 @@
+// ObservedStore: which calls are decisions, of which limiter, and that the calls stay as they are.
+#include "sluice/observed_store.hpp"
+
+#include <array>
+#include <memory>
+#include <optional>
+
+#include "sluice/testing/faulty_store.hpp"
+#include "tests/catch.hpp"
+#include "tests/core/async_store.hpp"
+#include "tests/observe/events.hpp"
+
+namespace sluice::test {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+struct Observed {
+  VirtualClock clock;
+  std::unique_ptr<Store> inner = make_virtual_store(clock);
+  Events events;
+  ObservedStore store{*inner, events, "inner"};
+};
+
+}  // namespace
+
+TEST_CASE("a decision is told with its limiter, key and cost", "[observe]") {
+  Observed o;
+  const TokenBucket bucket(o.store, "api", Quota::per_second(10).burst(5));
+  CHECK(bucket.try_acquire("alice", 3));
+  CHECK_FALSE(bucket.try_acquire("bob", 5).remaining > 0);
+  CHECK_FALSE(bucket.try_acquire("alice", 3));
+  CHECK_THROWS(bucket.try_acquire("alice", 6));
+  CHECK(o.events.take() ==
+        Lines{"decided api alice 3 allowed", "decided api bob 5 allowed",
+              "decided api alice 3 refused",
+              "decided api alice 6 " + make_error_code(Errc::cost_exceeds_capacity).message()});
+}
+
+TEST_CASE("what asks for nothing is no decision", "[observe]") {
+  Observed o;
+  const TokenBucket bucket(o.store, "api", Quota::per_second(10).burst(5));
+  auto grant = bucket.reserve("alice", 3);
+  (void)o.events.take();
+  (void)bucket.peek("alice");
+  bucket.refund("alice", grant, 1);
+  bucket.settle("alice", grant, 1);
+  CHECK(o.events.take().empty());
+}
+
+TEST_CASE("a plan is one decision, of the limiter that decided", "[observe]") {
+  Observed o;
+  const TokenBucket user(o.store, "user", Quota::per_second(1).burst(2));
+  const TokenBucket all(o.store, "all", Quota::per_second(1).burst(3));
+  const auto ask = [&](const char* name) {
+    return decide(o.store, {user.acquire_step(name), all.acquire_step("-")});
+  };
+  CHECK(ask("a"));
+  CHECK(ask("a"));
+  CHECK_FALSE(ask("a"));
+  CHECK(ask("b"));
+  CHECK_FALSE(ask("b"));
+  CHECK(o.events.take() == Lines{"decided user a 1 allowed", "decided user a 1 allowed",
+                                 "decided user a 1 refused", "decided all - 1 allowed",
+                                 "decided all - 1 refused"});
+}
+
+TEST_CASE("every form of a call is told once", "[observe]") {
+  Observed o;
+  const TokenBucket bucket(o.store, "api", Quota::per_hour(100));
+  const std::array steps{bucket.acquire_step("a")};
+  const Lines one{"decided api a 1 allowed"};
+  (void)decide(o.store, steps[0]);
+  CHECK(o.events.take() == one);
+  (void)decide(o.store, Plan(steps));
+  CHECK(o.events.take() == one);
+  (void)bucket.future_try_acquire("a").get();
+  CHECK(o.events.take() == one);
+  bucket.try_acquire_then("a", 1, [](std::error_code, const Decision&) {});
+  CHECK(o.events.take() == one);
+  const std::array plans{Plan(steps), Plan(steps)};
+  std::array<Decision, 2> decisions;
+  std::array<std::error_code, 2> errors;
+  decide_batch(o.store, plans, decisions, errors);
+  CHECK(o.events.take() == Lines{one[0], one[0]});
+}
+
+TEST_CASE("an alternative that was not asked is not told", "[observe]") {
+  Observed o;
+  const VirtualClock::AutoAdvance moving(o.clock);
+  const TokenBucket first(o.store, "first", Quota::per_hour(1).burst(1));
+  const TokenBucket second(o.store, "second", Quota::per_hour(1).burst(1));
+  const auto ask = [&] { return acquire(first_of({{{first, "k"}}, {{second, "k"}}}), 1s); };
+  const Grants one = ask();
+  CHECK(one);
+  CHECK(o.events.take() == Lines{"wait first k begun", "decided first k 1 allowed (wait)",
+                                 "wait first k granted after 0 us"});
+  const Grants two = ask();
+  CHECK(two);
+  CHECK(o.events.take() == Lines{"wait first k begun", "decided first k 1 refused (wait)",
+                                 "decided second k 1 allowed (wait)",
+                                 "wait first k granted after 0 us"});
+}
+
+TEST_CASE("a store that answers later is observed, and its time measured", "[observe]") {
+  struct Times final : Observer {
+    void decided(const DecisionEvent& event) override {
+      CHECK(event.limiter() == "api");
+      CHECK(event.key() == "a key that is longer than any buffer inside a string");
+      CHECK(event.store == "far");
+      times.push_back(event.took);
+    }
+    std::vector<Span> times;
+  } times;
+  VirtualClock clock;
+  const auto near = make_virtual_store(clock);
+  /// Answers 5 ms later by the clock.
+  class Far final : public StoreWrapper {
+   public:
+    Far(Store& inner, VirtualClock& clock) : StoreWrapper(inner), clock_(clock) {}
+    void execute(const Plan& plan, Completion done) noexcept override {
+      pending_.emplace(std::move(done));
+      StoreWrapper::execute(plan, Completion(&Far::keep, this));
+    }
+    [[nodiscard]] bool stamps_by_clock() const noexcept override { return false; }
+    void answer() {
+      clock_.advance(5ms);
+      Completion done = std::move(*pending_);
+      pending_.reset();
+      done(outcome_);
+    }
+
+   private:
+    static void keep(void* self, const Outcome& outcome) noexcept {
+      auto& far = *static_cast<Far*>(self);
+      far.outcome_ = outcome;
+      far.outcome_.steps = {};
+      far.outcome_.output = {};
+    }
+    VirtualClock& clock_;
+    std::optional<Completion> pending_;
+    Outcome outcome_{};
+  } far(*near, clock);
+  ObservedStore store(far, times, "far");
+  const TokenBucket bucket(store, "api", Quota::per_second(10));
+  for (int i = 0; i < 3; ++i) {
+    bool answered = false;
+    {
+      std::string key = "a key that is longer than any buffer inside a string";
+      bucket.try_acquire_then(key, 1, [&](std::error_code, const Decision&) { answered = true; });
+      key.assign(key.size(), 'x');  // the copy is what is told
+    }
+    far.answer();
+    CHECK(answered);
+  }
+  CHECK(times.times == std::vector<Span>{5ms, 5ms, 5ms});
+}
+
+TEST_CASE("requests under way when the store ends are told, and end", "[observe]") {
+  VirtualClock clock;
+  const auto inner = make_virtual_store(clock);
+  Events events;
+  int ended = 0;
+  {
+    testing::FaultyStore faulty(*inner);
+    faulty.fail_all(testing::Fault::none().late(1s));
+    ObservedStore store(faulty, events);
+    const TokenBucket bucket(store, "api", Quota::per_second(10));
+    bucket.try_acquire_then("a", 1, [&](std::error_code error, const Decision&) {
+      if (error) ++ended;
+    });
+    CHECK(ended == 0);
+  }
+  CHECK(ended == 1);
+  CHECK(events.take() == Lines{"decided api a 1 " + make_error_code(Errc::unknown).message()});
+}
+
+TEST_CASE("calls from several threads are told each", "[observe]") {
+  VirtualClock clock;
+  const auto inner = make_virtual_store(clock);
+  AsyncStore far(*inner);
+  Metrics metrics;
+  ObservedStore store(far, metrics);
+  const TokenBucket bucket(store, "api", Quota::per_hour(150));
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (int j = 0; j < 50; ++j) (void)bucket.try_acquire("k");
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(metrics.counts("api").allowed == 150);
+  CHECK(metrics.counts("api").refused == 50);
+}
+
+TEST_CASE("what an observer throws is ignored", "[observe]") {
+  struct Throws final : Observer {
+    void decided(const DecisionEvent& /*event*/) override { throw 7; }
+    void wait_changed(const WaitEvent& /*event*/) override { throw 7; }
+    void lease_changed(const LeaseEvent& /*event*/) override { throw 7; }
+  } throws;
+  VirtualClock clock;
+  const ConcurrencyLimiter places(
+      StoreHandle(std::make_unique<ObservedStore>(make_virtual_store(clock), throws)), "p", 1);
+  const Lease a = places.try_acquire("a");
+  const Lease b = places.acquire("b", 1, 0s);
+  CHECK((a && b));
+}
+
+TEST_CASE("closures of gates are told", "[observe]") {
+  Observed o;
+  const Gates gates(o.store, "ads", {"account"}, {.cap = 10s});
+  const Scope scope = gates.scope("account", "acme");
+  gates.close(scope, 3s);
+  gates.close(scope, 1h);
+  gates.close(scope, 0s);
+  gates.open(scope);
+  const Word now = to_word(o.clock.now());
+  const std::string scope_of_ads = "gate ads account=acme";
+  CHECK(o.events.take() == Lines{scope_of_ads + " closed until " + std::to_string(now + 3'000'000),
+                                 scope_of_ads + " closed until " + std::to_string(now + 10'000'000),
+                                 scope_of_ads + " open"});
+  CHECK(gates.pass(scope));
+  CHECK(o.events.take() == Lines{"decided ads account=acme 1 allowed"});
+  CHECK(gates.acquire(scope, 1s));
+  CHECK(o.events.take().front() == "wait ads account=acme begun");
+}
+
+TEST_CASE("changes of a breaker are told with the name of the store", "[observe]") {
+  Events events;
+  VirtualClock clock;
+  CircuitBreaker breaker(clock, {.failures = 1}, observe_breaker(events, "redis"));
+  breaker.answer(breaker.ask(), CircuitBreaker::Result::failure);
+  CHECK(events.take() == Lines{"breaker redis part 0 0 to 1"});
+}
+
+}  // namespace sluice::test

@@ -1,0 +1,118 @@
+// What is told of waits, leases and calls.
+#include <memory>
+
+#include "tests/catch.hpp"
+#include "tests/observe/events.hpp"
+
+namespace sluice::test {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+struct Observed {
+  VirtualClock clock;
+  VirtualClock::AutoAdvance moving{clock};
+  std::unique_ptr<Store> inner = make_virtual_store(clock);
+  Events events;
+  ObservedStore store{*inner, events};
+
+  /// Without decisions.
+  [[nodiscard]] Lines others() {
+    Lines lines = events.take();
+    std::erase_if(lines, [](const std::string& line) { return line.rfind("decided", 0) == 0; });
+    return lines;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a wait is told when it begins and when it ends", "[observe][waits]") {
+  Observed o;
+  const TokenBucket bucket(o.store, "api", Quota::per_second(10).burst(1));
+  CHECK(bucket.acquire("a", 1, 1s));
+  CHECK(o.others() == Lines{"wait api a begun", "wait api a granted after 0 us"});
+  CHECK(bucket.acquire("a", 1, 1s));
+  CHECK(o.others() == Lines{"wait api a begun", "wait api a granted for api after 100000 us"});
+  CHECK_FALSE(bucket.acquire("a", 1, 99ms));
+  CHECK(o.others() == Lines{"wait api a begun", "wait api a refused for api after 0 us"});
+}
+
+TEST_CASE("a wait for several limits tells which one held it up", "[observe][waits]") {
+  Observed o;
+  const TokenBucket bucket(o.store, "calls", Quota::per_second(10).burst(1));
+  const TokenBucket tokens(o.store, "tokens", Quota::per_second(1).burst(1));
+  const std::vector<Claim> claims{{bucket, "a"}, {tokens, "a"}};
+  const Grants first = acquire(claims, 1s);
+  CHECK(first);
+  (void)o.events.take();
+  const Grants second = acquire(claims, 2s);
+  CHECK(second);
+  CHECK(o.others() ==
+        Lines{"wait calls a begun", "wait calls a granted for tokens after 1000000 us"});
+}
+
+TEST_CASE("waits that are stopped, or whose store fails, are told so", "[observe][waits]") {
+  Observed o;
+  const TokenBucket bucket(o.store, "api", Quota::per_hour(1).burst(1));
+  (void)bucket.try_acquire("a");
+  (void)o.events.take();
+  StopSource stop;
+  std::thread stops([&] { stop.request_stop(); });
+  CHECK_THROWS(bucket.acquire("a", 1, Deadline::never(), {.stop = stop.get_token()}));
+  stops.join();
+  const Lines lines = o.others();
+  if (!lines.empty()) {  // it was stopped before it began to wait
+    CHECK(lines.back().rfind("wait api a cancelled", 0) == 0);
+    CHECK(lines.size() == 2);
+  }
+  CHECK_THROWS(bucket.acquire("a", -1, 1s));
+  const Lines failed = o.others();
+  REQUIRE(failed.size() == 2);
+  CHECK(failed.back().rfind("wait api a failed after", 0) == 0);
+}
+
+TEST_CASE("a lease is told when it is granted, released and lost", "[observe][leases]") {
+  Observed o;
+  LeaseRenewer renewer(o.clock, Renewing::by_hand);
+  const ConcurrencyLimiter places(o.store, "jobs", 2, {.ttl = 30s, .renewer = &renewer});
+  {
+    const Lease lease = places.try_acquire("a", 2);
+    CHECK(lease);
+    CHECK(o.others() == Lines{"lease jobs a 2 granted"});
+    const Lease refused = places.try_acquire("a");
+    CHECK_FALSE(refused);
+    CHECK(o.others().empty());
+  }
+  CHECK(o.others() == Lines{"lease jobs a 2 released"});
+  {
+    Lease lease = places.try_acquire("a");
+    lease.release();
+  }
+  CHECK(o.others() == Lines{"lease jobs a 1 granted", "lease jobs a 1 released"});
+  {
+    const Lease lease = places.try_acquire("a");
+    o.clock.advance(31s);
+    renewer.renew_due();
+    renewer.renew_due();
+  }
+  CHECK(o.others() == Lines{"lease jobs a 1 granted", "lease jobs a 1 lost"});
+}
+
+TEST_CASE("a Call tells of each try that failed", "[observe][calls]") {
+  Observed o;
+  const TokenBucket bucket(o.store, "api", Quota::per_second(1000));
+  const Call call({{bucket, "a"}}, {.attempts = 3});
+  int tries = 0;
+  CHECK_THROWS_AS(call([&] {
+                    if (++tries == 2) throw RateLimited(1s);
+                    throw Transient();
+                  }),
+                  Transient);
+  Lines lines = o.others();
+  std::erase_if(lines, [](const std::string& line) { return line.rfind("wait", 0) == 0; });
+  CHECK(lines == Lines{"call api transient try 1, again", "call api rate_limited try 2, again",
+                       "call api transient try 3, given up"});
+}
+
+}  // namespace sluice::test
