@@ -327,6 +327,19 @@ void check(const RedisOptions& options) {
 
 std::string_view redis_functions() { return redis_detail::library().text; }
 
+std::function<void(const RedisEvent&)> observe_connections(Observer& observer,
+                                                           std::string_view store) {
+  return [&observer, name = std::string(store)](const RedisEvent& event) {
+    using Kind = RedisEvent::Kind;
+    using Change = ConnectionEvent::Change;
+    const Change change = event.kind == Kind::connected ? Change::connected
+                          : event.kind == Kind::failed  ? Change::failed
+                          : event.kind == Kind::lost    ? Change::lost
+                                                        : Change::other_server;
+    observer.connection_changed({name, event.address, change, event.cause, event.error});
+  };
+}
+
 NewStore<RedisStore> make_redis_store(RedisOptions options) {
   check(options);
   SystemRng system;

@@ -1,4 +1,5 @@
 // An HTTP server that limits each API key, and answers 429 with headers that say when to come back.
+// Prometheus finds its metrics under /metrics.
 //
 //     http_server [PORT [RATE [BURST]]]      on 127.0.0.1; port 0 takes a free one; Ctrl-C ends it
 #include <sluice/sluice.hpp>
@@ -25,9 +26,24 @@ using Response = beast::http::response<beast::http::string_body>;
 /// What is limited, and how it is described to clients.
 struct Api {
   const sluice::TokenBucket& limiter;
+  const sluice::Metrics& metrics;
   sluice::http::Policy policy{"api", limiter.quota()};
 
   Response answer(const Request& request) const {
+    if (request.target() != "/metrics") return limited(request);
+    using Format = sluice::Metrics::Format;
+    const auto accepted = request[beast::http::field::accept];
+    const bool is_open = accepted.find("application/openmetrics-text") != accepted.npos;
+    const Format format = is_open ? Format::openmetrics : Format::prometheus;
+    Response response(beast::http::status::ok, request.version());
+    response.set(beast::http::field::content_type, sluice::Metrics::content_type(format));
+    response.keep_alive(request.keep_alive());
+    response.body() = metrics.text(format);
+    response.prepare_payload();
+    return response;
+  }
+
+  Response limited(const Request& request) const {
     const auto key = request["X-Api-Key"];
     std::error_code error;
     const sluice::Decision decision =
@@ -81,9 +97,10 @@ int main(int argc, char** argv) try {
   const auto port = argument(1, std::uint16_t{8080});
   const auto quota = sluice::Quota::per_second(argument(2, 100)).burst(argument(3, 50));
 
-  const auto store = sluice::make_memory_store();
-  const sluice::TokenBucket limiter{*store, "api", quota};
-  const Api api{limiter};
+  sluice::Metrics metrics;
+  sluice::ObservedStore store(sluice::make_memory_store(), metrics);
+  const sluice::TokenBucket limiter{store, "api", quota};
+  const Api api{limiter, metrics};
 
   net::io_context io;
   net::signal_set signals(io, SIGINT, SIGTERM);

@@ -1,4 +1,4 @@
-// Metrics: counts what limiters do, and writes it as OpenMetrics.
+// Metrics: counts what limiters do, and writes it as Prometheus reads it.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ struct BusyKey {
 ///     Metrics metrics;
 ///     ObservedStore store(make_memory_store(), metrics);
 ///     ...
-///     response.body() = metrics.text();  // Content-Type: Metrics::content_type
+///     response.body() = metrics.text();  // Content-Type: Metrics::content_type()
 ///
 /// The names, labels and buckets are on the page docs/observing.md. A limiter is counted under its
 /// name, so that limiters of one name count together; keys are no labels. What was refused while a
@@ -56,11 +56,14 @@ class Metrics final : public Observer {
   Metrics(const Metrics&) = delete;
   Metrics& operator=(const Metrics&) = delete;
 
-  static constexpr const char* content_type =
-      "application/openmetrics-text; version=1.0.0; charset=utf-8";
-
-  /// All metrics as OpenMetrics 1.0, which Prometheus scrapes.
-  [[nodiscard]] std::string text() const;
+  enum class Format : std::uint8_t {
+    openmetrics,  ///< OpenMetrics 1.0
+    prometheus,   ///< the text format 0.0.4 of Prometheus, which every scraper reads
+  };
+  /// All metrics. Prometheus scrapes both formats.
+  [[nodiscard]] std::string text(Format format = Format::openmetrics) const;
+  /// The Content-Type of a response with text(format).
+  [[nodiscard]] static const char* content_type(Format format = Format::openmetrics) noexcept;
 
   /// The counts of one limiter; zeros if it is not known.
   struct Counts {

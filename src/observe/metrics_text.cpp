@@ -1,4 +1,5 @@
-// Metrics as OpenMetrics 1.0. Source: https://prometheus.io/docs/specs/om/open_metrics_spec/
+// Metrics as text. Sources: https://prometheus.io/docs/specs/om/open_metrics_spec/ and
+// https://prometheus.io/docs/instrumenting/exposition_formats/
 #include <algorithm>
 #include <cstdio>
 #include <utility>
@@ -48,15 +49,22 @@ using Labels = std::vector<Label>;
 
 class Page {
  public:
+  explicit Page(Metrics::Format format) : format_(format) {}
+
   /// Of all samples that follow. Families without a sample are written too, so that a dashboard
   /// finds them.
   void begin(std::string_view family, std::string_view type, std::string_view help) {
     family_ = family;
-    text_.append("# TYPE ").append(family).append(" ").append(type).append("\n");
-    if (family.size() > 8 && family.substr(family.size() - 8) == "_seconds") {
-      text_.append("# UNIT ").append(family).append(" seconds\n");
-    }
-    text_.append("# HELP ").append(family).append(" ").append(help).append("\n");
+    const bool has_suffix = format_ == Metrics::Format::prometheus && type == "counter";
+    const auto line = [&](std::string_view what, std::string_view text) {
+      text_.append("# ").append(what).append(" ").append(family).append(has_suffix ? "_total "
+                                                                                   : " ");
+      text_.append(text).append("\n");
+    };
+    line("TYPE", type);
+    const bool is_time = family.size() > 8 && family.substr(family.size() - 8) == "_seconds";
+    if (is_time && format_ == Metrics::Format::openmetrics) line("UNIT", "seconds");
+    line("HELP", help);
   }
   void sample(std::string_view suffix, const Labels& labels, std::string_view value) {
     text_.append(family_).append(suffix);
@@ -97,11 +105,12 @@ class Page {
     sample("_sum", labels, seconds(times.sum()));
   }
   std::string end() {
-    text_ += "# EOF\n";
+    if (format_ == Metrics::Format::openmetrics) text_ += "# EOF\n";
     return std::move(text_);
   }
 
  private:
+  Metrics::Format format_;
   std::string_view family_;
   std::string text_;
 };
@@ -237,9 +246,15 @@ void write_connections(Page& page, const Stores& stores) {
 }  // namespace
 }  // namespace detail
 
-std::string Metrics::text() const {
+const char* Metrics::content_type(Format format) noexcept {
+  return format == Format::openmetrics
+             ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
+             : "text/plain; version=0.0.4; charset=utf-8";
+}
+
+std::string Metrics::text(Format format) const {
   const Tables& all = *tables_;
-  detail::Page page;
+  detail::Page page(format);
   detail::write_decisions(page, all.limiters);
   detail::write_waits(page, all.limiters);
   detail::write_leases(page, all.limiters);

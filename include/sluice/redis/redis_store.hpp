@@ -1,8 +1,10 @@
 // The Redis store: limits that all processes on one server share (Redis 7, Valkey 8).
 #pragma once
 
+#include <functional>
 #include <string_view>
 
+#include "sluice/observer.hpp"
 #include "sluice/redis/redis_options.hpp"
 #include "sluice/redis/redis_stats.hpp"
 #include "sluice/store.hpp"
@@ -104,6 +106,12 @@ class RedisStore : public Store {
 /// started or the process is out of descriptors. Destroying the store fails every pending call at
 /// once; a pending look-up ends by itself, on a detached thread.
 [[nodiscard]] NewStore<RedisStore> make_redis_store(RedisOptions options = {});
+
+/// For RedisOptions::on_event: tells the observer of connections, failures and losses, and of
+/// another master or map, as those of the store of this name. REQUIRES: the observer outlives the
+/// store.
+[[nodiscard]] std::function<void(const RedisEvent&)> observe_connections(Observer& observer,
+                                                                         std::string_view store);
 
 /// The text of the library for RedisScripts::functions, as FUNCTION LOAD takes it; also installed
 /// as share/sluice/redis_functions.lua. Its name and those of its functions contain a digest of the

@@ -97,3 +97,35 @@ TEST_CASE("a user who may not use INFO has calls all the same, and a health with
   CHECK(store->stats().connections == 1);
   CHECK(store->stats().protocol_errors == 0);
 }
+
+TEST_CASE("metrics of a store count its round trips, failures and connections",
+          "[redis][stats][observe]") {
+  if (redis_left_out()) return;
+  RedisServer server;
+  Metrics metrics;
+  RedisOptions options = tcp_options(server);
+  options.on_event = observe_connections(metrics, "redis");
+  ObservedStore store(make_redis_store(options), metrics, "redis");
+  const TokenBucket bucket(store, "api", quota);
+  for (int i = 0; i < 7; ++i) (void)bucket.try_acquire("alice");
+  bool answered = false;
+  bucket.try_acquire_then("bob", 1, [&](std::error_code, const Decision&) { answered = true; });
+  CHECK(bucket.acquire("bob", 1, 1s));  // on one connection, behind the other
+  CHECK(answered);
+  server.kill();
+  std::error_code error;
+  REQUIRE(eventually([&] {
+    (void)bucket.try_acquire("alice", error);
+    return error.operator bool();
+  }));
+  const std::string text = metrics.text();
+  const auto has = [&text](const std::string& line) {
+    return text.find(line) != std::string::npos;
+  };
+  CHECK(has("sluice_decisions_total{limiter=\"api\",result=\"allowed\",source=\"redis\"} 7\n"));
+  CHECK(has("sluice_decisions_total{limiter=\"api\",result=\"refused\",source=\"redis\"} 2\n"));
+  CHECK(has("sluice_store_request_seconds_count{store=\"redis\"} "));
+  CHECK(has("sluice_store_failures_total{store=\"redis\",error=\""));
+  CHECK(has("sluice_store_connections_total{store=\"redis\",change=\"connected\"} 1\n"));
+  CHECK(has("sluice_store_connections_total{store=\"redis\",change=\"lost\"} 1\n"));
+}
