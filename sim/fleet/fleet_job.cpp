@@ -59,7 +59,7 @@ struct FleetRun::LeaseNote {
     if (held == nullptr) return;
     fence = held->fence();
     lease =
-        run.recorder_.leased(index, {admission.decision.at, testing::LeaseEvent::Act::acquired, 0,
+        run.recorder_.leased(index, {admission.decision.at, testing::LeaseRecord::Act::acquired, 0,
                                      job.cost, admission.decision.at + LeaseOptions{}.ttl, fence});
   }
   LeaseNote(const LeaseNote&) = delete;

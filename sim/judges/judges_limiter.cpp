@@ -64,7 +64,7 @@ class LimiterJudge {
     for (const auto& [index, leases] : recorder_.leases) {
       // At one instant: in the order of the grants, each with its release behind it.
       auto sorted = leases;
-      std::ranges::stable_sort(sorted, {}, [](const testing::LeaseEvent& event) {
+      std::ranges::stable_sort(sorted, {}, [](const testing::LeaseRecord& event) {
         return std::pair(event.at, event.fence);
       });
       object(places_judge, testing::check_leases(sorted, std::max<Word>(burst() / share(), 1)));
@@ -81,8 +81,8 @@ class LimiterJudge {
       const auto found = lines.find(index);
       if (found == lines.end()) continue;
       auto sorted = leases;
-      std::erase_if(sorted, [calm](const testing::LeaseEvent& event) { return event.at >= calm; });
-      std::ranges::stable_sort(sorted, {}, &testing::LeaseEvent::at);
+      std::erase_if(sorted, [calm](const testing::LeaseRecord& event) { return event.at >= calm; });
+      std::ranges::stable_sort(sorted, {}, &testing::LeaseRecord::at);
       object(vacancy_judge,
              testing::check_places(found->second, sorted, std::max<Word>(burst() / share(), 1),
                                    longest_vacancy));

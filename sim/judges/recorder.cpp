@@ -183,7 +183,7 @@ void Recorder::granted_locally(std::uint64_t index, const testing::Event& grant)
   if (keep()) local_grants[index].push_back(grant);
 }
 
-std::uint64_t Recorder::leased(std::uint64_t index, testing::LeaseEvent event) {
+std::uint64_t Recorder::leased(std::uint64_t index, testing::LeaseRecord event) {
   event.lease = ++leases_;
   if (keep()) leases[index].push_back(event);
   return event.lease;
@@ -191,7 +191,7 @@ std::uint64_t Recorder::leased(std::uint64_t index, testing::LeaseEvent event) {
 
 void Recorder::released(std::uint64_t index, std::uint64_t lease, Word fence, Time now) {
   if (keep()) {
-    leases[index].push_back({now, testing::LeaseEvent::Act::released, lease, 0, {}, fence});
+    leases[index].push_back({now, testing::LeaseRecord::Act::released, lease, 0, {}, fence});
   }
 }
 

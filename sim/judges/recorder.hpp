@@ -89,7 +89,7 @@ class Recorder {
   /// A grant that a FallbackStore made in the memory of its process.
   void granted_locally(std::uint64_t index, const testing::Event& grant);
   /// A lease is granted; returns its number.
-  std::uint64_t leased(std::uint64_t index, testing::LeaseEvent event);
+  std::uint64_t leased(std::uint64_t index, testing::LeaseRecord event);
   void released(std::uint64_t index, std::uint64_t lease, Word fence, Time now);
   /// A gate of the fleet is closed.
   void closed_gate(Time at, Time until) { closures.push_back({at, until}); }
@@ -119,7 +119,7 @@ class Recorder {
   Histories grants;
   Histories polls;
   Histories local_grants;
-  std::map<std::uint64_t, std::vector<testing::LeaseEvent>> leases;
+  std::map<std::uint64_t, std::vector<testing::LeaseRecord>> leases;
   std::vector<Closure> closures;
   std::map<std::tuple<std::uint32_t, std::uint32_t, bool>, std::vector<testing::Wait>> queues;
   bool truncated = false;  ///< more events than are kept

@@ -52,17 +52,17 @@ class Holders {
 
 }  // namespace
 
-Checked check_leases(std::span<const LeaseEvent> history, Word limit) {
+Checked check_leases(std::span<const LeaseRecord> history, Word limit) {
   Holders holders;
   Word fence = -1;
-  for (const LeaseEvent& event : history) {
+  for (const LeaseRecord& event : history) {
     holders.move_to(event.at);
     const std::string lease = "lease " + std::to_string(event.lease);
-    if (event.act == LeaseEvent::Act::released) {
+    if (event.act == LeaseRecord::Act::released) {
       holders.erase(event.lease);
       continue;
     }
-    if (event.act == LeaseEvent::Act::renewed) {
+    if (event.act == LeaseRecord::Act::renewed) {
       const Holders::Held* const held = holders.find(event.lease);
       if (held == nullptr) {
         return Breach{lease + " was renewed at " + text(event.at) + ", after its end"};

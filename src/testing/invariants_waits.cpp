@@ -39,14 +39,14 @@ class Ranks {
 /// The waits and the held leases, event by event.
 class Places {
  public:
-  Places(std::span<const Wait> waits, std::span<const LeaseEvent> leases, Word limit)
+  Places(std::span<const Wait> waits, std::span<const LeaseRecord> leases, Word limit)
       : waits_(waits), limit_(limit) {
     for (std::size_t i = 0; i < waits.size(); ++i) {
       moments_.insert({waits[i].began, waits[i].ended});
       begins_.insert({waits[i].began, i});
       ends_.insert({waits[i].ended, i});
     }
-    for (const LeaseEvent& event : leases) {
+    for (const LeaseRecord& event : leases) {
       moments_.insert({event.at, event.until});
       acts_.push_back(&event);
     }
@@ -88,12 +88,12 @@ class Places {
     }
   }
 
-  void act(const LeaseEvent& event) {
+  void act(const LeaseRecord& event) {
     const auto found = leases_.find(event.lease);
-    if (event.act == LeaseEvent::Act::acquired) {
+    if (event.act == LeaseRecord::Act::acquired) {
       held_ += event.weight;
       leases_[event.lease] = {event.weight, event.until};
-    } else if (found != leases_.end() && event.act == LeaseEvent::Act::renewed) {
+    } else if (found != leases_.end() && event.act == LeaseRecord::Act::renewed) {
       found->second.until = event.until;
     } else if (found != leases_.end()) {
       held_ -= found->second.weight;
@@ -110,7 +110,7 @@ class Places {
   std::set<Time> moments_;
   std::set<std::pair<Time, std::size_t>> begins_;
   std::set<std::pair<Time, std::size_t>> ends_;
-  std::vector<const LeaseEvent*> acts_;
+  std::vector<const LeaseRecord*> acts_;
   std::size_t next_act_ = 0;
   std::map<std::uint64_t, Lease> leases_;
   std::set<std::size_t> line_;
@@ -208,7 +208,7 @@ Checked check_recovery(std::span<const Wait> waits, Time healed, Span within,
   return find_idle_line(waits, bound, healed + within);
 }
 
-Checked check_places(std::span<const Wait> waits, std::span<const LeaseEvent> leases, Word limit,
+Checked check_places(std::span<const Wait> waits, std::span<const LeaseRecord> leases, Word limit,
                      Span slack) {
   return Places(waits, leases, limit).check(slack);
 }

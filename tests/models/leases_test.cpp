@@ -287,9 +287,9 @@ class LeasesModel final : public Model {
     if (desk.fleet) REQUIRE(desk.fleet->tier_of(d) == desk.tier);
     if (!d.allowed && table_.is_blocked()) life_.saw("refused by a block");
   }
-  void note(LeaseEvent::Act act, const Table::Entry& entry, Word share = word_limit) {
+  void note(LeaseRecord::Act act, const Table::Entry& entry, Word share = word_limit) {
     if (table_.has_changed()) life_.wrote();
-    if (act == LeaseEvent::Act::acquired) {
+    if (act == LeaseRecord::Act::acquired) {
       life_.due(to_time(table_.middle_end()));
     } else {
       life_.changed();
@@ -327,7 +327,7 @@ class LeasesModel final : public Model {
     REQUIRE_FALSE(lease.lost());
     if (crowd_lapsed) life_.saw("a crowd has lapsed");
     if (!fits) life_.saw("others given up");
-    note(LeaseEvent::Act::acquired, entry, fits ? limit : word_limit);
+    note(LeaseRecord::Act::acquired, entry, fits ? limit : word_limit);
     const Decision d = lease.decision();
     known_.push_back({lease.id(), std::move(lease), desk.ttl()});
     return d;
@@ -358,7 +358,7 @@ class LeasesModel final : public Model {
     REQUIRE(told[2] == entry->fence);
     REQUIRE(told[3] == table_.end_of(*entry));
     if (was_live) return life_.saw("granted before");
-    note(LeaseEvent::Act::acquired, *entry, fits ? limit : word_limit);
+    note(LeaseRecord::Act::acquired, *entry, fits ? limit : word_limit);
     if (!is_usable) known_.push_back({id, {}, desk.ttl()});
   }
 
@@ -387,7 +387,7 @@ class LeasesModel final : public Model {
     if (found == nullptr) return false;
     const Table::Entry entry = *found;
     table_.release(id);
-    note(LeaseEvent::Act::released, entry);
+    note(LeaseRecord::Act::released, entry);
     return true;
   }
 
@@ -419,7 +419,7 @@ class LeasesModel final : public Model {
   bool has_renewed(const LeaseId& id, Word ttl) {
     const bool is_live = table_.renew(id, ttl);
     life_.saw(is_live ? "renewed" : "not renewed");
-    if (is_live) note(LeaseEvent::Act::renewed, *table_.find(id));
+    if (is_live) note(LeaseRecord::Act::renewed, *table_.find(id));
     return is_live;
   }
 
@@ -456,7 +456,7 @@ class LeasesModel final : public Model {
   Word most_limit_ = 0;
   Table table_;
   std::vector<Known> known_;
-  std::vector<LeaseEvent> events_;
+  std::vector<LeaseRecord> events_;
   Word judged_fence_ = 0;  // leases of fences up to it are not in events_
 };
 

@@ -150,11 +150,11 @@ TEST_CASE("the checker of aligned windows counts from edge to edge", "[checkers]
 }
 
 TEST_CASE("the lease checker sees weights, ends, renewals and fences", "[checkers][S3]") {
-  using enum LeaseEvent::Act;
+  using enum LeaseRecord::Act;
   const auto acquire = [](Span at, std::uint64_t lease, Word weight, Span ttl, Word fence) {
-    return LeaseEvent{start + at, acquired, lease, weight, start + at + ttl, fence};
+    return LeaseRecord{start + at, acquired, lease, weight, start + at + ttl, fence};
   };
-  const std::vector<LeaseEvent> good{
+  const std::vector<LeaseRecord> good{
       acquire(0us, 1, 2, 10us, 1),
       acquire(0us, 2, 1, 20us, 2),
       {start + 9us, renewed, 1, 0, start + 30us, 0},
@@ -170,13 +170,13 @@ TEST_CASE("the lease checker sees weights, ends, renewals and fences", "[checker
     change(bad[index]);
     return check_leases(bad, 3);
   };
-  CHECK_FALSE(with(1, [](LeaseEvent& e) { e.share = 3; }));
-  CHECK(with(1, [](LeaseEvent& e) { e.share = 2; })->excess == 1);
-  CHECK(with(3, [](LeaseEvent& e) { e.at -= 1us; })->excess == 1);
-  CHECK(with(5, [](LeaseEvent& e) { e.lease = 9; })->excess == 2);
-  CHECK(with(3, [](LeaseEvent& e) { e.fence = 2; }));
-  CHECK(with(6, [](LeaseEvent& e) { e.fence = 4; }));
-  CHECK(with(2, [](LeaseEvent& e) { e.at += 1us; })->what.find("after its end") !=
+  CHECK_FALSE(with(1, [](LeaseRecord& e) { e.share = 3; }));
+  CHECK(with(1, [](LeaseRecord& e) { e.share = 2; })->excess == 1);
+  CHECK(with(3, [](LeaseRecord& e) { e.at -= 1us; })->excess == 1);
+  CHECK(with(5, [](LeaseRecord& e) { e.lease = 9; })->excess == 2);
+  CHECK(with(3, [](LeaseRecord& e) { e.fence = 2; }));
+  CHECK(with(6, [](LeaseRecord& e) { e.fence = 4; }));
+  CHECK(with(2, [](LeaseRecord& e) { e.at += 1us; })->what.find("after its end") !=
         std::string::npos);
 }
 

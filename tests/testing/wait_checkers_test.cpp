@@ -16,11 +16,11 @@ Wait waited(Span began, Span ended, Wait::End end = Wait::End::granted) {
   return {.began = start + began, .ended = start + ended, .end = end, .completions = 1};
 }
 
-LeaseEvent acquired(Span at, std::uint64_t lease, Span until, Word weight = 1) {
+LeaseRecord acquired(Span at, std::uint64_t lease, Span until, Word weight = 1) {
   return {.at = start + at, .lease = lease, .weight = weight, .until = start + until};
 }
-LeaseEvent released(Span at, std::uint64_t lease) {
-  return {.at = start + at, .act = LeaseEvent::Act::released, .lease = lease};
+LeaseRecord released(Span at, std::uint64_t lease) {
+  return {.at = start + at, .act = LeaseRecord::Act::released, .lease = lease};
 }
 
 }  // namespace
@@ -99,8 +99,8 @@ TEST_CASE("the checker of recovery looks at what comes after the fault and its t
 TEST_CASE("the checker of places finds one that stays empty while the first in line would fit",
           "[checkers][L4]") {
   // One place of two: a is released at 3 s, b's holder has vanished, and its time is over at 10 s.
-  const std::vector<LeaseEvent> leases{acquired(0s, 1, 10s), acquired(0s, 2, 10s), released(3s, 1),
-                                       acquired(3s, 3, 20s), acquired(10s, 4, 20s)};
+  const std::vector<LeaseRecord> leases{acquired(0s, 1, 10s), acquired(0s, 2, 10s), released(3s, 1),
+                                        acquired(3s, 3, 20s), acquired(10s, 4, 20s)};
   const std::vector<Wait> waits{waited(1s, 3s), waited(2s, 10s)};
   CHECK_FALSE(check_places(waits, leases, 2));
   CHECK(check_places(waits, leases, 3)->excess == Word{1'000'000});
@@ -113,7 +113,7 @@ TEST_CASE("the checker of places finds one that stays empty while the first in l
   // A big one in front may wait for both places; the small one behind it waits with it.
   std::vector<Wait> big{waited(1s, 20s), waited(2s, 20s)};
   big[0].cost = 2;
-  const std::vector<LeaseEvent> held{acquired(0s, 1, 20s), acquired(20s, 2, 30s, 2)};
+  const std::vector<LeaseRecord> held{acquired(0s, 1, 20s), acquired(20s, 2, 30s, 2)};
   CHECK_FALSE(check_places(big, held, 2));
   std::swap(big[0].cost, big[1].cost);
   CHECK(check_places(big, held, 2));

@@ -134,19 +134,19 @@ void for_each_limiter(Unsteady& store, Visit&& visit) {
 
 /// Gives its lease back when its timer rings.
 struct Job {
-  Job(Lease its, std::vector<testing::LeaseEvent>& log, VirtualClock& time, std::uint64_t count)
+  Job(Lease its, std::vector<testing::LeaseRecord>& log, VirtualClock& time, std::uint64_t count)
       : lease(std::move(its)), events(log), clock(time), number(count) {}
 
   static void done(void* self) noexcept {
     Job& job = *static_cast<Job*>(self);
     job.events.push_back(
-        {.at = job.clock.now(), .act = testing::LeaseEvent::Act::released, .lease = job.number});
+        {.at = job.clock.now(), .act = testing::LeaseRecord::Act::released, .lease = job.number});
     job.lease.release_later();
   }
 
   TimerCallback timer{&Job::done, this};
   Lease lease;
-  std::vector<testing::LeaseEvent>& events;
+  std::vector<testing::LeaseRecord>& events;
   VirtualClock& clock;
   std::uint64_t number;
 };
@@ -208,13 +208,13 @@ TEST_CASE("a place that comes back, or whose holder vanished, goes to the first 
   Random random(
       "a place that comes back, or whose holder vanished, goes to the first waiter at once");
   CAPTURE(random.repeat());
-  using testing::LeaseEvent;
+  using testing::LeaseRecord;
   std::size_t vanished = 0;
   for (std::size_t round = scaled(20, 3); round > 0; --round) {
     Unsteady store;
     SeededRng ids(1);
     const ConcurrencyLimiter jobs(store, "jobs", 4, {.ttl = 5s, .rng = &ids});
-    std::vector<LeaseEvent> events;
+    std::vector<LeaseRecord> events;
     std::vector<std::unique_ptr<Job>> held;
     std::vector<Word> weights;
     std::vector<Wait> waits =

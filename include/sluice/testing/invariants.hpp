@@ -41,7 +41,7 @@ using History = std::vector<Event>;
 [[nodiscard]] Event note(const Decision& d, Word cost = 1, std::size_t caller = 0);
 
 /// An event of one lease.
-struct LeaseEvent {
+struct LeaseRecord {
   enum class Act : std::uint8_t { acquired, renewed, released };
   Time at{};
   Act act = Act::acquired;
@@ -135,7 +135,7 @@ struct WindowFrom {
 /// At every instant, the leases that were acquired and neither released nor expired weigh at most
 /// `limit`, and at most the share of each when it is acquired; fences are unique and rise in the
 /// order of the grants; no lease is renewed after its end. O(n log n).
-[[nodiscard]] Checked check_leases(std::span<const LeaseEvent> history, Word limit);
+[[nodiscard]] Checked check_leases(std::span<const LeaseRecord> history, Word limit);
 
 /// Grants take effect at least `gap` apart. As check_rate().
 [[nodiscard]] Checked check_gaps(std::span<const Event> history, Span gap);
@@ -181,7 +181,7 @@ struct WindowFrom {
 
 /// A released or expired place is granted within `slack` if the first waiter fits. REQUIRES: all
 /// leases of these waits and no others; no priorities and flows. O(n log n).
-[[nodiscard]] Checked check_places(std::span<const Wait> waits, std::span<const LeaseEvent> leases,
+[[nodiscard]] Checked check_places(std::span<const Wait> waits, std::span<const LeaseRecord> leases,
                                    Word limit, Span slack = Span{0});
 
 /// Both histories have the same grants at the same times, whatever refusals and peeks are in

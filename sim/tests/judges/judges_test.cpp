@@ -216,7 +216,7 @@ TEST_CASE("places, gates, hints and grants without the store are judged") {
   SECTION("places") {
     scenario.limiter.kind = LimiterOptions::Kind::concurrency;
     scenario.limiter.burst = 1;
-    using Act = testing::LeaseEvent::Act;
+    using Act = testing::LeaseRecord::Act;
     const auto first = recorder.leased(0, {Time{1s}, Act::acquired, 0, 1, Time{50s}, 1});
     const bool early = GENERATE(false, true);
     (void)recorder.leased(0, {Time{early ? 1500ms : 2s}, Act::acquired, 0, 1, Time{50s}, 2});
@@ -226,7 +226,7 @@ TEST_CASE("places, gates, hints and grants without the store are judged") {
   SECTION("free places") {
     scenario.limiter.kind = LimiterOptions::Kind::concurrency;
     scenario.limiter.burst = 1;
-    using Act = testing::LeaseEvent::Act;
+    using Act = testing::LeaseRecord::Act;
     const auto first = recorder.leased(0, {Time{1s}, Act::acquired, 0, 1, Time{61s}, 1});
     recorder.released(0, first, 1, Time{10s});
     const bool late = GENERATE(false, true);
