@@ -21,6 +21,7 @@ function group(path, name) {
   if (name ~ /^(time|key|quota|decision|reservation|error|rng|clock|virtual_clock)$/) return "values"
   if (name ~ /^(store|store_handle|plan|decide|memory_store|virtual_store|fallback_store|prefetch_store|owned_outcome|circuit_breaker)$/) return "stores"
   if (name ~ /^(wait_options|stop_token)$/) return "waiting"
+  if (name ~ /^(observer|observed_store|metrics)$/) return "observing"
   if (name == "detail/count_type") return "values"
   return ""
 }

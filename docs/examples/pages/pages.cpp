@@ -12,6 +12,7 @@
 #include "sluice/calls/with_backoff.hpp"
 #include "sluice/extend/store_wrapper.hpp"
 #include "sluice/http.hpp"
+#include "sluice/redis/redis_store.hpp"
 #include "sluice/sim/resource.hpp"
 #include "sluice/sim/world.hpp"
 #include "sluice/sluice.hpp"
@@ -253,6 +254,14 @@ granted.get<Lease>(2).keep_alive(renewer);
 granted.settle(1, tokens_used);
 }
 }  // namespace waiting_page
+
+namespace observing_page {
+void observe(Clock& clock, Metrics& metrics) {
+RedisOptions options;
+options.on_event = observe_connections(metrics, "redis");
+CircuitBreaker breaker(clock, {}, observe_breaker(metrics, "redis"));
+}
+}  // namespace observing_page
 
 namespace writing_a_store_page {
 struct Shown : Store {

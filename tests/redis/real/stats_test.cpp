@@ -1,4 +1,5 @@
 // What a store tells of its calls and its servers. Threading: the tests'.
+#include "sluice/sluice.hpp"
 #include "tests/catch.hpp"
 #include "tests/redis/fake/server.hpp"
 #include "tests/redis/real/real.hpp"
