@@ -1,6 +1,7 @@
 // What is told of waits, leases and calls.
 #include <memory>
 
+#include "sluice/testing/faulty_store.hpp"
 #include "tests/catch.hpp"
 #include "tests/observe/events.hpp"
 
@@ -97,6 +98,47 @@ TEST_CASE("a lease is told when it is granted, released and lost", "[observe][le
     renewer.renew_due();
   }
   CHECK(o.others() == Lines{"lease jobs a 1 granted", "lease jobs a 1 lost"});
+}
+
+TEST_CASE("a renewal that fails is told, and a loss is told once", "[observe][leases]") {
+  Observed o;
+  testing::FaultyStore faulty(o.store);
+  LeaseRenewer renewer(o.clock, Renewing::by_hand);
+  const ConcurrencyLimiter places(faulty, "jobs", 2, {.ttl = 30s, .renewer = &renewer});
+  Lease lease = places.try_acquire("a");
+  (void)o.events.take();
+  faulty.fail_all(testing::Fault::not_executed());
+  o.clock.advance(11s);
+  renewer.renew_due();
+  CHECK(o.others() == Lines{"lease jobs a 1 renewal failed"});
+  o.clock.advance(20s);
+  renewer.renew_due();
+  (void)o.events.take();
+  const StopToken lost = lease.lost_token();
+  CHECK(lost.stop_requested());
+  faulty.heal();
+  CHECK(o.events.take().empty());
+}
+
+TEST_CASE("a lease that must not block is told when it is released", "[observe][leases]") {
+  /// As on the thread of an event loop.
+  class Loop final : public StoreWrapper {
+   public:
+    using StoreWrapper::StoreWrapper;
+    [[nodiscard]] bool may_block() const noexcept override { return !on_loop; }
+    bool on_loop = false;
+  };
+  Observed o;
+  Loop loop(o.store);
+  const ConcurrencyLimiter places(loop, "jobs", 1);
+  {
+    const Lease lease = places.try_acquire("a");
+    loop.on_loop = true;
+  }
+  loop.on_loop = false;
+  CHECK(o.others() == Lines{"lease jobs a 1 granted", "lease jobs a 1 released"});
+  const Lease next = places.try_acquire("a");
+  CHECK(next);
 }
 
 TEST_CASE("a Call tells of each try that failed", "[observe][calls]") {
