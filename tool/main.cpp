@@ -150,6 +150,15 @@ void add_reading(CLI::App& app, Command& chosen) {
   });
 }
 
+void add_doctor(CLI::App& app, Command& chosen) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* const command = add(
+      app, "doctor", "Looks at the server, and says what to do; 1 if there is something", options);
+  command->add_option("--prefix", options->prefix,
+                      "The key_prefix of the store whose rights count");
+  run_as(command, chosen, options, [=](const Session& s) { return examine(s, options->prefix); });
+}
+
 }  // namespace
 
 int main(int argc, char** argv) try {
@@ -162,6 +171,7 @@ int main(int argc, char** argv) try {
       "2 for bad input; 3 if the server cannot be reached; 130 after Ctrl-C.");
   Command chosen;
   add_reading(app, chosen);
+  add_doctor(app, chosen);
   return parse_and_run(app, argc, argv, [&] { return chosen(); });
 } catch (...) {
   std::fputs("sluice: no memory for the command line\n", stderr);
