@@ -159,6 +159,41 @@ void add_doctor(CLI::App& app, Command& chosen) {
   run_as(command, chosen, options, [=](const Session& s) { return examine(s, options->prefix); });
 }
 
+void add_changes(CLI::App& app, Command& chosen) {
+  struct Change {
+    const char* name;
+    const char* what;
+    bool has_span;
+    int (*run)(const Session&, const Options&);
+  };
+  static constexpr Change changes[]{
+      {"reset", "Delete the state of a key: its limit starts anew", false,
+       [](const Session& s, const Options& o) { return reset_key(s, o.key, o.yes); }},
+      {"block", "Refuse everything under a key for some time", true,
+       [](const Session& s, const Options& o) {
+         return block_key(s, o.key, sim::scenario::parse_span(o.span), o.yes);
+       }},
+      {"close", "Close a gate for some time", true,
+       [](const Session& s, const Options& o) {
+         return close_gate(s, o.key, sim::scenario::parse_span(o.span), o.yes);
+       }},
+      {"open", "Open a gate at once", false,
+       [](const Session& s, const Options& o) { return open_gate(s, o.key, o.yes); }},
+  };
+  for (const Change& each : changes) {
+    const auto options = std::make_shared<Options>();
+    CLI::App* const command = add(app, each.name, each.what, options);
+    add_key(command, options);
+    add_given(command, options);
+    command->add_flag("--yes", options->yes, "Do it without asking");
+    if (each.has_span) {
+      command->add_option("--for", options->span, "How long, such as 30s, 10min, 1h")->required();
+    }
+    run_as(command, chosen, options,
+           [=, run = each.run](const Session& s) { return run(s, *options); });
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) try {
@@ -171,6 +206,7 @@ int main(int argc, char** argv) try {
       "2 for bad input; 3 if the server cannot be reached; 130 after Ctrl-C.");
   Command chosen;
   add_reading(app, chosen);
+  add_changes(app, chosen);
   add_doctor(app, chosen);
   return parse_and_run(app, argc, argv, [&] { return chosen(); });
 } catch (...) {
