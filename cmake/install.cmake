@@ -112,7 +112,7 @@ if(TARGET sluice-sim)
     DESTINATION "${CMAKE_INSTALL_DATADIR}/sluice" OPTIONAL
   )
 endif()
-foreach(program sluice-sim sluice-demo)
+foreach(program sluice-sim sluice-demo sluice-tool)
   if(TARGET ${program})
     install(TARGETS ${program} RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
   endif()

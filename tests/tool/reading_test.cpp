@@ -1,0 +1,199 @@
+// keys, show, peek, top and watch on a real server.
+#include <set>
+
+#include "sluice/rules/wait_line.hpp"
+#include "sluice/sluice.hpp"
+#include "tests/catch.hpp"
+#include "tests/support/limiters.hpp"
+#include "tests/tool/program.hpp"
+
+namespace sluice::test {
+namespace {
+
+using namespace std::chrono_literals;
+using nlohmann::json;
+
+TEST_CASE("what every limiter writes is listed and shown", "[redis]") {
+  if (redis_left_out()) return;
+  RedisServer server;
+  const auto store = make_redis_store(options_of(server));
+  std::set<std::string> keys;
+  for_each_limiter([&](const std::string& key, auto make, auto ask) {
+    Store& there = *store;
+    const auto limiter = make(there);
+    std::error_code error;
+    REQUIRE(ask(limiter, error));
+    REQUIRE_FALSE(error);
+    keys.insert(key);
+  });
+  const TokenBucket bucket(*store, "id", Quota::per_second(1));
+  SeededRng rng(1);
+  REQUIRE(bucket.try_acquire("a", 1, RequestId::draw(rng)).allowed);
+  REQUIRE(decide(*store, Step{&wait_line_enter,
+                              Key{"a",
+                                  "line2\x1f"
+                                  "bucket\x1f"
+                                  "10/s"},
+                              {word_limit, 1, 1'000'000, 600'000'000, 3}})
+              .allowed);
+
+  const Ran listed = sluice_tool(url_of(server), "keys --json");
+  INFO(listed.output);
+  CHECK(listed.code == 0);
+  std::set<std::string> kinds;
+  for (const json& line : json_lines(listed.output)) {
+    if (line.contains("totals")) {
+      CHECK(line["totals"]["foreign"] == 0);
+      continue;
+    }
+    const std::string key = line["key"];
+    keys.erase(key);
+    kinds.insert(line["kind"]);
+    const Ran shown = sluice_tool(url_of(server), "show '" + key + "' --json");
+    INFO(shown.output);
+    REQUIRE(shown.code == 0);
+    const json one = json_lines(shown.output).at(0);
+    CHECK(one["sound"] == true);
+    CHECK(one["expires_us"] > 0);
+    const Ran text = sluice_tool(url_of(server), "show '" + key + "'");
+    CHECK(text.code == 0);
+    CHECK_THAT(text.output, contains_text(key));
+    if (key == "{a}:bucket:10/s") {
+      CHECK(one["line"]["waiting"][0]["first_wants"] == 3);
+      CHECK_THAT(text.output, contains_text("1 process waiting"));
+    }
+  }
+  CHECK(keys.empty());
+  CHECK(kinds.size() == std::size(state_descriptions) - 1);  // all but a constant
+}
+
+TEST_CASE("show tells what the limiter told, in any width", "[redis]") {
+  if (redis_left_out()) return;
+  RedisServer server;
+  const std::string url = url_of(server);
+  const auto store = make_redis_store(options_of(server));
+  const TokenBucket bucket(*store, "api", Quota::per_day(5));
+  for (int i = 0; i < 3; ++i) REQUIRE(bucket.try_acquire("alice").allowed);
+  const std::string key = "'{alice}:api:5/day'";
+
+  CHECK_THAT(sluice_tool(url, "show " + key).output,
+             contains_text("a token bucket, 3 used") &&
+                 contains_text("not in the state: give --quota or --limit"));
+  CHECK_THAT(sluice_tool(url, "show " + key + " --quota 5/day").output,
+             contains_text("3 of 5 used") && contains_text("remaining      2"));
+  const Ran wrong = sluice_tool(url, "show " + key + " --quota 6/d");
+  CHECK(wrong.code == 2);
+  CHECK_THAT(wrong.output, contains_text("the key is counted in 5/day"));
+  CHECK(sluice_tool(url, "show " + key + " --limit nonsense").code == 2);
+  CHECK(sluice_tool(url, "show " + key + " --quota 5/fortnight").code == 2);
+
+  for (const std::string& words : {std::string("keys"), "show " + key, std::string("top")}) {
+    const Ran narrow = shell(url, "COLUMNS=40 \"$SLUICE\" " + words + " 2>&1");
+    std::istringstream stream(narrow.output);
+    for (std::string line; std::getline(stream, line);) {
+      INFO(line);
+      CHECK(line.size() <= 40);
+    }
+    CHECK(narrow.output.find('\x1b') == std::string::npos);
+  }
+}
+
+TEST_CASE("peek says whether a request would be granted, and changes nothing", "[redis]") {
+  if (redis_left_out()) return;
+  RedisServer server;
+  const std::string url = url_of(server);
+  const auto store = make_redis_store(options_of(server));
+  const TokenBucket bucket(*store, "api", Quota::per_day(5));
+  REQUIRE(bucket.try_acquire("a", 3).allowed);
+  const std::string key = "'{a}:api:5/day'";
+  RedisClient client(server.unix_socket());
+  const std::string before = client({"GET", "{a}:api:5/day"}).text;
+
+  CHECK(sluice_tool(url, "peek " + key).code == 2);
+  const Ran granted = sluice_tool(url, "peek " + key + " --limit 5 --cost 2");
+  CHECK(granted.code == 0);
+  CHECK_THAT(granted.output, contains_text("a token bucket of 2: granted now"));
+  const Ran refused = sluice_tool(url, "peek " + key + " --limit 5 --cost 3 --json");
+  CHECK(refused.code == 1);
+  const json answer = json_lines(refused.output).at(0);
+  CHECK(answer["granted"] == false);
+  CHECK(answer["remaining"] == 2);
+  const Word told = answer["retry_after_us"];
+  const Word known = bucket.peek("a", 3).retry_after.count();
+  CHECK(told >= known);
+  CHECK(told < known + 60'000'000);
+  const Ran impossible = sluice_tool(url, "peek " + key + " --limit 5 --cost 6");
+  CHECK(impossible.code == 1);
+  CHECK(client({"GET", "{a}:api:5/day"}).text == before);
+}
+
+TEST_CASE("watch shows a key again, also while it is not there", "[redis]") {
+  if (redis_left_out()) return;
+  RedisServer server;
+  const std::string url = url_of(server);
+  CHECK_THAT(sluice_tool(url, "watch '{a}:jobs' --times 2 --interval 1ms").output,
+             contains_text("no such key"));
+  const auto store = make_redis_store(options_of(server));
+  const ConcurrencyLimiter jobs(*store, "jobs", 5);
+  Lease lease = jobs.try_acquire("a");
+  const Ran watched = sluice_tool(url, "watch '{a}:jobs' --times 2 --interval 1ms --json");
+  CHECK(watched.code == 0);
+  CHECK(json_lines(watched.output).size() == 2);
+  CHECK(json_lines(watched.output).at(1)["held"] == 1);
+  // Ctrl-C ends it, with what was shown.
+  const Ran ended = shell(url, "timeout -s INT 1 \"$SLUICE\" watch '{a}:jobs'; echo $?");
+  CHECK_THAT(ended.output, contains_text("1 held") && contains_text("124"));
+}
+
+TEST_CASE("top has the keys that are used most, by their limits where these are known", "[redis]") {
+  if (redis_left_out()) return;
+  RedisServer server;
+  const std::string url = url_of(server);
+  const auto store = make_redis_store(options_of(server));
+  const TokenBucket bucket(*store, "api", Quota::per_day(100));
+  const SlidingWindow windows(*store, "w", {{10, 1h}});
+  for (int i = 1; i <= 20; ++i) {
+    REQUIRE(bucket.try_acquire("k" + std::to_string(i), i).allowed);
+  }
+  REQUIRE(windows.try_acquire("w", 1).allowed);
+  const auto keys_of = [](const Ran& ran) {
+    std::vector<std::string> keys;
+    for (const json& line : json_lines(ran.output)) {
+      if (line.contains("key")) keys.push_back(line["key"]);
+    }
+    return keys;
+  };
+  using Keys = std::vector<std::string>;
+  CHECK(keys_of(sluice_tool(url, "top --json --most 3")) ==
+        Keys{"{w}:w:1h,grants", "{k20}:api:100/day", "{k19}:api:100/day"});
+  CHECK(keys_of(sluice_tool(url, "top --json --most 2 --quota 100/d")) ==
+        Keys{"{k20}:api:100/day", "{k19}:api:100/day"});
+  CHECK(keys_of(sluice_tool(url, "top --json '{k1*'")).size() == 10);
+}
+
+TEST_CASE("bad input is 2, a server that cannot be reached 3, and no password is shown",
+          "[redis]") {
+  if (redis_left_out()) return;
+  RedisServer server({.password = "hunter2hunter2"});
+  const auto port = std::to_string(server.port());
+  const auto ran = [&](const std::string& login, const std::string& words) {
+    return sluice_tool("redis://" + login + "127.0.0.1:" + port, words);
+  };
+  CHECK(ran(":hunter2hunter2@", "keys").code == 0);
+  const Ran refused = ran(":hunter3hunter3@", "keys");
+  CHECK(refused.code == 3);
+  CHECK_THAT(refused.output, contains_text("login at 127.0.0.1:" + port));
+  CHECK(refused.output.find("hunter") == std::string::npos);
+  CHECK(ran("", "keys").code == 3);
+  CHECK(sluice_tool("redis://:hunter2@", "keys").code == 2);
+  CHECK(sluice_tool("redis://127.0.0.1:1", "show '{a}:b'").code == 3);
+  CHECK(ran(":hunter2hunter2@", "show '{a}:b'").code == 2);
+  CHECK(ran(":hunter2hunter2@", "show").code == 2);
+  CHECK_THAT(ran(":hunter2hunter2@", "kyes").output, contains_text("did you mean keys?"));
+  server.suspend();
+  CHECK(ran(":hunter2hunter2@", "keys").code == 3);
+  server.resume();
+}
+
+}  // namespace
+}  // namespace sluice::test

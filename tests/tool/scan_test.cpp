@@ -1,0 +1,214 @@
+// A scan of many keys, with garbage among them, on a server that others use.
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "sluice/sluice.hpp"
+#include "tests/catch.hpp"
+#include "tests/tool/program.hpp"
+
+namespace sluice::test {
+namespace {
+
+using namespace std::chrono_literals;
+using nlohmann::json;
+
+/// Fills a server: `keys` token buckets, every tenth of which is something else.
+struct Filled {
+  std::uint64_t buckets = 0;
+  std::uint64_t lists = 0;
+  std::uint64_t values = 0;
+  std::uint64_t words = 0;
+  std::uint64_t names = 0;
+
+  Filled(RedisClient& client, std::uint64_t keys) {
+    const Word now = client.time_us();
+    const auto value = [](Word spent, Word stamp) {
+      return tool::encode_state({StateKind::token_bucket, {spent, stamp}});
+    };
+    const std::string sound = value(2 * 3'000'000, now);
+    const std::string unsound = value(-1, now);
+    std::uint64_t sent = 0;
+    for (std::uint64_t i = 0; i < keys; ++i) {
+      const std::string key = "{user" + std::to_string(i) + "}:api:1/s";
+      switch (i % 40) {
+        case 0:
+          client.append({"RPUSH", key, "x"});
+          ++lists;
+          break;
+        case 10:
+          client.append({"SET", key, "a foreign value"});
+          ++values;
+          break;
+        case 20:
+          client.append({"SET", key, unsound});
+          ++words;
+          break;
+        case 30:
+          client.append({"SET", "session:" + std::to_string(i), "{}"});
+          ++names;
+          break;
+        default:
+          client.append({"SET", key, sound, "PX", "86400000"});
+          ++buckets;
+      }
+      if (++sent - read_ == 1'000) read(client, sent);
+    }
+    read(client, sent);
+  }
+
+ private:
+  void read(RedisClient& client, std::uint64_t sent) {
+    for (; read_ < sent; ++read_) REQUIRE_FALSE(client.read().is_error());
+  }
+  std::uint64_t read_ = 0;
+};
+
+void check_totals(const json& totals, const Filled& filled) {
+  CHECK(totals["keys"] == filled.buckets);
+  CHECK(totals["kinds"]["token_bucket"]["keys"] == filled.buckets);
+  const json& foreign = totals["foreign_kinds"];
+  CHECK(foreign["of another type"]["keys"] == filled.lists);
+  CHECK(foreign["of another value"]["keys"] == filled.values);
+  CHECK(foreign["with words that no rule writes"]["keys"] == filled.words);
+  CHECK(foreign["of another name"]["keys"] == filled.names);
+  CHECK(totals["foreign"] == filled.lists + filled.values + filled.words + filled.names);
+}
+
+TEST_CASE("all keys are seen, and garbage is counted and named", "[redis]") {
+  if (redis_left_out()) return;
+  RedisServer server;
+  RedisClient client(server.unix_socket());
+  const Filled filled(client, 10'000);
+  const Ran ran = sluice_tool(url_of(server), "keys --json");
+  CHECK(ran.code == 0);
+  const auto lines = json_lines(ran.output);
+  REQUIRE(lines.size() == filled.buckets + 1);
+  check_totals(lines.back()["totals"], filled);
+  const Ran text = sluice_tool(url_of(server), "keys");
+  CHECK_THAT(text.output, contains_text("250 of others") || contains_text("keys of others"));
+  CHECK_THAT(text.output, contains_text("of another type: 250, such as {user"));
+}
+
+TEST_CASE("a prefix and a pattern choose keys", "[redis]") {
+  if (redis_left_out()) return;
+  RedisServer server;
+  const std::string url = url_of(server);
+  for (const char* const prefix : {"app*:", "appx:", ""}) {
+    RedisOptions options = options_of(server);
+    options.key_prefix = prefix;
+    const auto store = make_redis_store(options);
+    const TokenBucket bucket(*store, "api", Quota::per_second(1));
+    REQUIRE(bucket.try_acquire("alice").allowed);
+    REQUIRE(bucket.try_acquire("bob").allowed);
+  }
+  const auto keys = [&](const std::string& words) {
+    return json_lines(sluice_tool(url, "keys --json " + words).output).size() - 1;
+  };
+  CHECK(keys("") == 6);
+  CHECK(keys("--prefix 'app*:'") == 2);  // no glob
+  CHECK(keys("--prefix appx: '*bob*'") == 1);
+  CHECK(keys("'*bob*'") == 3);
+  CHECK(sluice_tool(url, "show 'app*:{bob}:api:1/s' --quota 1/s").code == 0);
+}
+
+TEST_CASE("a pipe that closes ends it quietly", "[redis]") {
+  if (redis_left_out()) return;
+  RedisServer server;
+  RedisClient client(server.unix_socket());
+  const Filled filled(client, 4'000);
+  const Ran ran =
+      shell(url_of(server), "exec 2>&1; { \"$SLUICE\" keys; echo \"ended $?\" >&2; } | head -n 1");
+  CHECK_THAT(ran.output, contains_text("a token bucket") && contains_text("ended 141\n"));
+  CHECK(std::count(ran.output.begin(), ran.output.end(), '\n') == 2);
+}
+
+TEST_CASE("large states are read whole", "[redis]") {
+  if (redis_left_out()) return;
+  RedisServer server;
+  const auto store = make_redis_store(options_of(server));
+  const SlidingWindow windows(*store, "w", {{1'000, 1h}});
+  for (int i = 0; i < 500; ++i) REQUIRE(windows.try_acquire("a").allowed);
+  const auto lines = json_lines(sluice_tool(url_of(server), "keys --json").output);
+  REQUIRE(lines.size() == 2);
+  CHECK(lines[0]["used"] == 500);
+  CHECK(lines[0]["limit"] == 1'000);
+}
+
+/// The latencies of calls that one caller after the other makes.
+struct Load {
+  std::atomic<bool> stop{false};
+  std::vector<std::vector<double>> us;
+  std::vector<std::thread> threads;
+
+  Load(const RedisServer& server, std::size_t callers) : us(callers) {
+    for (std::size_t i = 0; i < callers; ++i) {
+      threads.emplace_back([this, &server, i] {
+        RedisClient client(server.unix_socket());
+        while (!stop) {
+          const auto begin = std::chrono::steady_clock::now();
+          client({"GETRANGE", "{user1}:api:1/s", "0", "24"});
+          us[i].push_back(
+              std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin)
+                  .count());
+        }
+      });
+    }
+  }
+  std::vector<double> end() {
+    stop = true;
+    for (std::thread& each : threads) each.join();
+    std::vector<double> all;
+    for (const auto& each : us) all.insert(all.end(), each.begin(), each.end());
+    std::sort(all.begin(), all.end());
+    return all;
+  }
+};
+
+double mean(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return sum / static_cast<double>(values.size());
+}
+
+TEST_CASE("a million keys are listed beside a loaded server", "[long]") {
+  if (redis_left_out()) return;
+  RedisServer server;
+  RedisClient client(server.unix_socket());
+  const Filled filled(client, 1'000'000);
+  const auto measure = [&](Load& load) {
+    std::this_thread::sleep_for(10s);
+    const auto all = load.end();
+    const auto size = static_cast<double>(all.size());
+    WARN("calls " << all.size() << ", mean " << mean(all) << " us, p50 "
+                  << all[static_cast<std::size_t>(size * 0.5)] << ", p99 "
+                  << all[static_cast<std::size_t>(size * 0.99)]);
+    return mean(all);
+  };
+  double without = 0;
+  double with = 0;
+  std::thread listing;
+  {
+    Load load(server, 4);
+    without = measure(load);
+  }
+  Ran ran{};
+  {
+    Load load(server, 4);
+    std::atomic<bool> over{false};
+    listing = std::thread([&] {
+      ran = sluice_tool(url_of(server), "keys --json | tail -n 1");
+      over = true;
+    });
+    with = measure(load);
+    CHECK_FALSE(over);  // all of what was measured was beside it
+  }
+  listing.join();
+  check_totals(json_lines(ran.output).at(0)["totals"], filled);
+  WARN("with the scan " << with / without << " of the latency");
+  CHECK(with < without * 1.5);  // 1.05 on a machine that does nothing else
+}
+
+}  // namespace
+}  // namespace sluice::test

@@ -1,0 +1,116 @@
+// See block.hpp.
+#include "tool/block.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "sluice/sluice.hpp"
+#include "tool/describe_parts.hpp"
+#include "tool/unit.hpp"
+
+namespace sluice::tool {
+namespace {
+
+[[noreturn]] void refuse(const Found& found, const std::string& why) {
+  throw std::invalid_argument(found.description.kind + " " + why);
+}
+
+Key key_of(const Found& found) { return {found.name.tag, std::string_view(found.name.name)}; }
+
+/// One that counts in another unit would block another key.
+template <class Limiter>
+void block_by(const Limiter& limiter, const Found& found, Span span) {
+  const Key key = key_of(found);
+  const Step step = limiter.block_step(key, span);
+  if (found.name.prefix + render(step.key) != found.name.text) {
+    refuse(found, "of this unit cannot be blocked from here");
+  }
+  (void)limiter.block(key, span);
+}
+
+void block_bucket(Store& store, const Found& found, const Given& given, Span span) {
+  const auto unit = bucket_in(found.name.unit);
+  if (!unit) refuse(found, "whose key names no rate cannot be blocked");
+  const auto quota = bucket_quota(found.name, given, unit->quota);
+  if (!quota) refuse(found, "does not contain its burst: give --quota or --limit");
+  // The limiter gives up what is further ahead than its own BucketOptions::longest, which may be so
+  // short.
+  if (span > Span{TokenBucketRule::max_ahead}) {
+    refuse(found, "is blocked for a minute at most; a gate closes for longer");
+  }
+  BucketOptions options;
+  if (unit->interval > 1) options.refill = Refill::per_interval(Span{unit->interval});
+  block_by(TokenBucket(store, found.name.name, *quota, options), found, span);
+}
+
+void block_windows(Store& store, const Found& found, const Given& given, Span span) {
+  const std::vector<Word> spans = spans_in(found.name.unit);
+  if (spans.empty()) refuse(found, "of a shared rate is blocked by the key of the rate");
+  const auto limits = window_limits(given, spans, found.description.limit.value_or(0));
+  if (limits.empty()) refuse(found, "does not contain its limits: give --limit for each window");
+  std::vector<WindowLimit> windows;
+  for (std::size_t k = 0; k < spans.size(); ++k) windows.push_back({limits[k], Span{spans[k]}});
+  block_by(SlidingWindow(store, found.name.name, std::move(windows)), found, span);
+}
+
+/// The widest bounds, so that the rate stays as it is; and what is remembered stays as long.
+void block_rate(Store& store, const Found& found, Span span) {
+  using namespace std::chrono_literals;
+  const Span left = found.expires.value_or(1h);
+  block_by(LearnedRate(store, found.name.name,
+                       {.least = Quota::per(1, Span{1'000'000'000'000}),
+                        .most = Quota::per_second(1'000'000),
+                        .forget = std::clamp<Span>(left, Span{LearnedRateRule::min_forget},
+                                                   Span{LearnedRateRule::max_forget})}),
+           found, span);
+}
+
+/// Where a limit is not stored with a block, any will do.
+Word any_limit(const Given& given, Word most) { return only_limit(given).value_or(most); }
+
+}  // namespace
+
+void block(Store& store, const Found& found, const Given& given, Span span) {
+  const KeyName& name = found.name;
+  if (name.is_hashed) refuse(found, "whose key contains a hash is blocked by its limiter alone");
+  switch (found.state.kind) {
+    case StateKind::token_bucket:
+      return block_bucket(store, found, given, span);
+    case StateKind::sliding_window:
+      return block_windows(store, found, given, span);
+    case StateKind::learned_rate:
+      return block_rate(store, found, span);
+    case StateKind::shared_token_bucket:
+      return block_by(SharedTokenBucket(store, name.name), found, span);
+    case StateKind::slot_lock:
+      return block_by(SlotLock(store, name.name, std::chrono::minutes{1}), found, span);
+    case StateKind::leases:
+      return block_by(ConcurrencyLimiter(store, name.name, any_limit(given, 1)), found, span);
+    case StateKind::sliding_window_counter: {
+      const Word limit = any_limit(given, SlidingWindowCounterRule::max_limit);
+      const WindowLimit window{limit, Span{std::max<Word>(1, span_in(name.unit))}};
+      return block_by(SlidingWindowCounter(store, name.name, window), found, span);
+    }
+    case StateKind::fixed_window: {
+      auto calendar = calendar_in(name.unit);
+      if (!calendar) refuse(found, "of this calendar cannot be blocked from here");
+      const Word limit = any_limit(given, FixedWindowRule::max_limit);
+      return block_by(FixedWindow(store, name.name, limit, std::move(*calendar)), found, span);
+    }
+    case StateKind::shared_sliding_window:
+      if (field_text(found.description, "counted") != "together") {
+        refuse(found, "for each client has a log for each, and no block for all");
+      }
+      (void)SharedSlidingWindow(store, name.name).block(key_of(found), span);
+      return;
+    case StateKind::gate:
+      refuse(found, "is closed: sluice close");
+    case StateKind::utilization:
+    case StateKind::wait_line:
+    case StateKind::idempotency_record:
+    case StateKind::constant:
+      refuse(found, "has no block");
+  }
+}
+
+}  // namespace sluice::tool

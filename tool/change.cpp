@@ -1,0 +1,158 @@
+// sluice reset, block, open and close: the commands that change something. Each says what, and
+// asks.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "sim/log/text.hpp"
+#include "sluice/limiters/gates.hpp"
+#include "sluice/redis/redis_store.hpp"
+#include "src/waiting/wake_up.hpp"
+#include "tool/block.hpp"
+#include "tool/commands.hpp"
+
+namespace sluice::tool {
+namespace {
+
+/// What is to be done to which key, as it is now.
+struct Change {
+  std::string verb;
+  std::string key;
+  std::string state;  ///< "a token bucket, 3 used"
+  Span span{0};
+};
+
+std::string state_of(const Found& found) {
+  return found.description.kind + ", " + found.description.summary;
+}
+
+/// False after any answer but yes. Throws std::invalid_argument if there is nobody to ask.
+bool is_agreed(const Session& session, const Change& change, bool yes) {
+  const std::string what = fmt::format("{} {}{} at {}: {}", change.verb, printable(change.key, 300),
+                                       change.span > Span{0} ? " for " + duration(change.span) : "",
+                                       session.url, change.state);
+  if (yes) {
+    if (!session.style.json) fmt::print("{}\n", wrapped(session.style, what, 2));
+    return true;
+  }
+  if (::isatty(STDIN_FILENO) == 0) {
+    throw std::invalid_argument(what + "\nnobody can be asked here: give --yes");
+  }
+  fmt::print(stderr, "{}\nyes? ", what);
+  std::string answer;
+  std::getline(std::cin, answer);
+  if (answer != "yes") fmt::print(stderr, "nothing was changed\n");
+  return answer == "yes";
+}
+
+int done(const Session& session, const Change& change) {
+  if (session.style.json) {
+    print_json({{"key", change.key}, {"changed", change.verb}, {"before", change.state}});
+  }
+  return fine;
+}
+
+/// The processes that wait for the key ask again, as after any reset.
+void wake_all(const Fleet& fleet, const KeyName& name) {
+  const auto line = find_key(fleet, name.wait_line(), {});
+  if (!line) return;
+  for (const Fields& row : line->description.rows) {
+    const Word process = std::get<Word>(row.at(0).value);
+    const std::string channel = detail::wake_up_name(detail::wait_line_name(name.key()), process,
+                                                     detail::Woken::by_release);
+    fleet.of(name.text)(
+        {"PUBLISH", name.prefix + render(Key{name.tag, std::string_view(channel)}), ""});
+  }
+}
+
+auto store_of(const Session& session, const KeyName& name) {
+  RedisOptions options = session.redis;
+  options.key_prefix = name.prefix;
+  return make_redis_store(std::move(options));
+}
+
+/// The scope of a gate's key.
+struct GateKey {
+  KeyName name;
+  std::string kind;
+  std::string id;
+};
+
+GateKey gate_key(const std::string& key) {
+  const auto name = KeyName::parse(key);
+  const std::size_t equals = name ? name->name.find('=') : std::string::npos;
+  if (!name || !name->unit.empty() || name->is_hashed || equals == 0 ||
+      equals == std::string::npos || equals + 1 == name->name.size()) {
+    throw std::invalid_argument(printable(key, 200) +
+                                " is no key of a gate, which is {name}:kind=id");
+  }
+  return {*name, name->name.substr(0, equals), name->name.substr(equals + 1)};
+}
+
+/// A gate that is open has no key. Throws if the key is something else.
+std::string gate_state(const Fleet& fleet, const GateKey& gate) {
+  const Reply there = fleet.of(gate.name.text)({"EXISTS", gate.name.text});
+  if (there.integer == 0) return "a gate, open";
+  const Found found = read_key(fleet, gate.name.text, {});
+  if (found.state.kind != StateKind::gate || !found.description.is_sound) {
+    throw std::invalid_argument(printable(gate.name.text, 200) + " is no gate but " +
+                                state_of(found));
+  }
+  return state_of(found);
+}
+
+}  // namespace
+
+int reset_key(const Session& session, const std::string& key, bool yes) {
+  const Fleet fleet(session.redis);
+  const Found found = read_key(fleet, key, session.given);
+  const Change change{"reset", key, state_of(found)};
+  if (!is_agreed(session, change, yes)) return bad_input;
+  const Reply reply = fleet.of(key)({"DEL", key});
+  if (reply.kind == Reply::Kind::error)
+    throw std::runtime_error("DEL: " + printable(reply.text, 200));
+  wake_all(fleet, found.name);
+  return done(session, change);
+}
+
+int block_key(const Session& session, const std::string& key, Span span, bool yes) {
+  const Fleet fleet(session.redis);
+  const Found found = read_key(fleet, key, session.given);
+  if (!found.description.is_sound) {
+    throw std::invalid_argument(printable(key, 200) + " has " + found.description.summary);
+  }
+  const Change change{"block", key, state_of(found), span};
+  if (!is_agreed(session, change, yes)) return bad_input;
+  const auto store = store_of(session, found.name);
+  block(*store, found, session.given, span);
+  return done(session, change);
+}
+
+int close_gate(const Session& session, const std::string& key, Span span, bool yes) {
+  const GateKey gate = gate_key(key);
+  const Fleet fleet(session.redis);
+  const Change change{"close", key, gate_state(fleet, gate), span};
+  if (!is_agreed(session, change, yes)) return bad_input;
+  const auto store = store_of(session, gate.name);
+  GateOptions options;
+  options.cap = std::max(options.cap, span);
+  const Gates gates(*store, gate.name.tag, {gate.kind}, options);
+  gates.close(gates.scope(gate.kind, gate.id), span);
+  return done(session, change);
+}
+
+int open_gate(const Session& session, const std::string& key, bool yes) {
+  const GateKey gate = gate_key(key);
+  const Fleet fleet(session.redis);
+  const Change change{"open", key, gate_state(fleet, gate)};
+  if (!is_agreed(session, change, yes)) return bad_input;
+  const auto store = store_of(session, gate.name);
+  const Gates gates(*store, gate.name.tag, {gate.kind});
+  gates.open(gates.scope(gate.kind, gate.id));
+  return done(session, change);
+}
+
+}  // namespace sluice::tool
