@@ -74,6 +74,26 @@ TEST_CASE("reset makes the limit start anew, and wakes who waits", "[redis]") {
   CHECK(site.run("reset '{b}:api:5/day' --yes").code == 2);
 }
 
+TEST_CASE("reset keeps what is configured", "[redis]") {
+  if (redis_left_out()) return;
+  Site site;
+  const SharedTokenBucket bucket(*site.store, "shared");
+  bucket.configure("a", Quota::per_day(5));
+  REQUIRE(bucket.try_acquire("a", 5).allowed);
+  CHECK(site.run("reset '{a}:shared' --yes").code == 0);
+  CHECK(bucket.try_acquire("a", 5).allowed);
+  const SharedSlidingWindow rate(*site.store, "rate");
+  rate.try_configure("a", RateType::overall, 1, 1h);
+  REQUIRE(rate.try_acquire("a").allowed);
+  CHECK_THAT(site.run("reset '{a}:rate' --yes").output, contains_text("without which calls fail"));
+  CHECK_FALSE(rate.try_acquire("a").allowed);
+  const auto keys = json_lines(site.run("keys --json '{a}:rate%3a*'").output);
+  REQUIRE(keys.size() == 2);
+  CHECK(keys[0]["used"] == 1);
+  CHECK(site.run("reset '" + keys[0]["key"].get<std::string>() + "' --yes").code == 0);
+  CHECK(rate.try_acquire("a").allowed);
+}
+
 TEST_CASE("block refuses what the limiter is asked, and leaves the rest as it is", "[redis]") {
   if (redis_left_out()) return;
   Site site;
