@@ -42,6 +42,21 @@ TEST_CASE("a cluster is scanned on all of its masters", "[redis]") {
   const RedisCluster cluster;
   const std::string url = "redis+cluster://127.0.0.1:" + std::to_string(cluster.port(0));
   check_all_seen(url);
+  // The first and the last slot of each master.
+  const auto store = make_redis_store(parse_redis_url(url));
+  const TokenBucket bucket(*store, "edge", Quota::per_day(5));
+  std::set<unsigned> edges;
+  for (std::size_t node = 0; node < RedisCluster::size; ++node) {
+    const std::vector<unsigned> slots = cluster.slots_of(node);
+    if (!slots.empty()) edges.insert({slots.front(), slots.back()});
+  }
+  CHECK(edges.size() == 6);
+  for (int i = 0; !edges.empty(); ++i) {
+    const std::string tag = "tag" + std::to_string(i);
+    if (edges.erase(cluster_slot("{" + tag + "}")) == 0) continue;
+    REQUIRE(bucket.try_acquire(tag).allowed);
+    CHECK(sluice_tool(url, "show '{" + tag + "}:edge:5/day'").code == 0);
+  }
   const Ran ran = sluice_tool(url, "doctor --json");
   INFO(ran.output);
   CHECK(json_lines(ran.output).size() >= 3);
