@@ -9,6 +9,7 @@
 
 #include "sim/log/text.hpp"
 #include "sluice/limiters/gates.hpp"
+#include "sluice/limiters/shared_token_bucket.hpp"
 #include "sluice/redis/redis_store.hpp"
 #include "src/waiting/wake_up.hpp"
 #include "tool/block.hpp"
@@ -104,17 +105,36 @@ std::string gate_state(const Fleet& fleet, const GateKey& gate) {
   return state_of(found);
 }
 
+/// Of a limit whose configuration is its state, or part of it, that stays.
+void reset(const Session& session, const Fleet& fleet, const Found& found) {
+  const KeyName& name = found.name;
+  if (found.state.kind == StateKind::shared_token_bucket && found.description.is_sound) {
+    if (name.is_hashed) {
+      throw std::invalid_argument("its key contains a hash: it is reset by its limiter alone");
+    }
+    const auto store = store_of(session, name);
+    SharedTokenBucket(*store, name.name).reset({name.tag, name.name});
+    return;
+  }
+  const Reply reply = fleet.of(name.text)({"DEL", name.text});
+  if (reply.kind == Reply::Kind::error) {
+    throw std::runtime_error("DEL: " + printable(reply.text, 200));
+  }
+  wake_all(fleet, name);
+}
+
 }  // namespace
 
 int reset_key(const Session& session, const std::string& key, bool yes) {
   const Fleet fleet(session.redis);
   const Found found = read_key(fleet, key, session.given);
+  if (found.state.kind == StateKind::shared_sliding_window && found.description.is_sound) {
+    throw std::invalid_argument(printable(key, 200) +
+                                " is a rate, without which calls fail: reset the keys of its log");
+  }
   const Change change{"reset", key, state_of(found)};
   if (!is_agreed(session, change, yes)) return bad_input;
-  const Reply reply = fleet.of(key)({"DEL", key});
-  if (reply.kind == Reply::Kind::error)
-    throw std::runtime_error("DEL: " + printable(reply.text, 200));
-  wake_all(fleet, found.name);
+  reset(session, fleet, found);
   return done(session, change);
 }
 

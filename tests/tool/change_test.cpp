@@ -1,13 +1,12 @@
 // reset, block, open, close and doctor on a real server.
-#include <atomic>
 #include <map>
 #include <thread>
 
+#include "sluice/rules/wait_line.hpp"
 #include "sluice/sluice.hpp"
+#include "src/waiting/wake_up.hpp"
 #include "tests/catch.hpp"
-#include "tests/support/redis_admin.hpp"
 #include "tests/tool/program.hpp"
-#include "tool/key_name.hpp"
 
 namespace sluice::test {
 namespace {
@@ -50,28 +49,45 @@ TEST_CASE("a change wants a yes, and says what it will do", "[redis]") {
 TEST_CASE("reset makes the limit start anew, and wakes who waits", "[redis]") {
   if (redis_left_out()) return;
   Site site;
-  const Quota quota = Quota::per(5, 10min);  // a unit comes after two minutes
-  const TokenBucket bucket(*site.store, "api", quota);
+  const TokenBucket bucket(*site.store, "api", Quota::per_day(5));
   REQUIRE(bucket.try_acquire("a", 5).allowed);
-  const tool::KeyName name = *tool::KeyName::parse(render(bucket.acquire_step("a").key));
-  const auto begin = std::chrono::steady_clock::now();
-  std::atomic<bool> is_granted{false};
-  std::thread waiter([&] {
-    const auto store = make_redis_store(options_of(site.server));
-    const TokenBucket theirs(*store, "api", quota);
-    std::error_code error;
-    is_granted = theirs.acquire("a", 1, 150s, {}, error).allowed;
-  });
-  await("a waiter", [&] { return site.client({"EXISTS", name.wait_line()}).integer == 1; });
-  const Ran ran = site.run("reset '" + name.text + "' --yes --limit 5 --json");
-  waiter.join();
-  CHECK(is_granted);
-  CHECK(std::chrono::steady_clock::now() - begin < 60s);
+  const std::string line = detail::wait_line_name(bucket.acquire_step("a").key);
+  const Key waits{"a", std::string_view(line)};
+  REQUIRE(decide(*site.store, Step{&wait_line_enter, waits, {word_limit, 7, 1, 600'000'000, 1}})
+              .allowed);
+  const std::string woken = detail::wake_up_name(line, 7, detail::Woken::by_release);
+  const std::string channel = render(Key{"a", std::string_view(woken)});
+  RedisClient listener(site.server.unix_socket());
+  listener({"SUBSCRIBE", channel});
+
+  const Ran ran = site.run("reset '{a}:api:5/day' --yes --limit 5 --json");
   CHECK(ran.code == 0);
-  const json line = json_lines(ran.output).at(0);
-  CHECK(line["changed"] == "reset");
-  CHECK(line["before"] == "a token bucket, 5 of 5 used");
+  const json changed = json_lines(ran.output).at(0);
+  CHECK(changed["changed"] == "reset");
+  CHECK(changed["before"] == "a token bucket, 5 of 5 used");
+  CHECK(listener.read().elements.at(1).text == channel);
+  CHECK(bucket.try_acquire("a", 5).allowed);
   CHECK(site.run("reset '{b}:api:5/day' --yes").code == 2);
+}
+
+TEST_CASE("reset keeps what is configured", "[redis]") {
+  if (redis_left_out()) return;
+  Site site;
+  const SharedTokenBucket bucket(*site.store, "shared");
+  bucket.configure("a", Quota::per_day(5));
+  REQUIRE(bucket.try_acquire("a", 5).allowed);
+  CHECK(site.run("reset '{a}:shared' --yes").code == 0);
+  CHECK(bucket.try_acquire("a", 5).allowed);
+  const SharedSlidingWindow rate(*site.store, "rate");
+  rate.try_configure("a", RateType::overall, 1, 1h);
+  REQUIRE(rate.try_acquire("a").allowed);
+  CHECK_THAT(site.run("reset '{a}:rate' --yes").output, contains_text("without which calls fail"));
+  CHECK_FALSE(rate.try_acquire("a").allowed);
+  const auto keys = json_lines(site.run("keys --json '{a}:rate%3a*'").output);
+  REQUIRE(keys.size() == 2);
+  CHECK(keys[0]["used"] == 1);
+  CHECK(site.run("reset '" + keys[0]["key"].get<std::string>() + "' --yes").code == 0);
+  CHECK(rate.try_acquire("a").allowed);
 }
 
 TEST_CASE("block refuses what the limiter is asked, and leaves the rest as it is", "[redis]") {
@@ -145,6 +161,8 @@ TEST_CASE("a block that cannot be made is refused, and changes nothing", "[redis
   refused("'{a}:api:1/s' --limit 1", "--for is required");
   refused("'{shedder}:utilization' --for 10s", "a utilization has no block");
   refused("'{b}:api:1/s' --for 10s --limit 1", "there is no key");
+  site.client({"SET", "{a}:api:60/min", before});  // which limiters write as 1/s
+  refused("'{a}:api:60/min' --for 10s --limit 1", "of this unit cannot be blocked");
   CHECK(site.client({"GET", "{a}:api:1/s"}).text == before);
 }
 

@@ -253,6 +253,20 @@ TEST_CASE("leases tell their holders", "[describe]") {
   CHECK(book.describe("{a}:jobs").summary == "0 held");
 }
 
+TEST_CASE("leases end by the clock also after it was set far back", "[describe]") {
+  Book book;
+  const auto acquire = [&](Word id) {
+    return book.decide({&leases_acquire, Key{"a", "jobs"}, {10, 1, 60 * second, 0, 0, id, 2, 3}})
+        .status;
+  };
+  CHECK(acquire(1) == 1);
+  book.now -= 3'600 * second;
+  CHECK(acquire(2) == 1);
+  const auto d = book.describe("{a}:jobs");
+  REQUIRE(d.rows.size() == 2);
+  CHECK(field<tool::Moment>(d.rows[1], "until").us == book.now + 60 * second);
+}
+
 TEST_CASE("a slot lock tells when the next slot is free", "[describe]") {
   Book book;
   const SlotLock lock(store(), "slots", 10s);
