@@ -79,7 +79,8 @@ TEST_CASE("TLS is that of the store", "[redis]") {
   RedisServer server;
   const Certificates certificates;
   const std::string url =
-      "rediss://127.0.0.1:" + std::to_string(listen_for_tls(server, certificates));
+      "rediss://127.0.0.1:" + std::to_string(listen_for_tls(server, certificates, "server.pem",
+                                                            {"tls-auth-clients", "no"}));
   const std::string trusting = url + "/0?ca_file=" + certificates.file("ca.pem");
   check_all_seen(trusting);
   CHECK_THAT(sluice_tool(trusting, "doctor").output, contains_text(", TLS"));
