@@ -19,7 +19,8 @@ struct MetricsOptions {
   std::size_t keys = 256;
   /// One admitted call in so many is looked at for the most admitted keys; 1 to 2^20.
   std::uint32_t sample = 64;
-  /// Limiters, stores and gates that have labels of their own; others count as "other". 1 to 10^6.
+  /// Limiters, stores and gates that have labels of their own, of each; others count as "other". 1
+  /// to 10^6.
   std::size_t names = 1000;
   /// Of the stores, for what is closed now; null: a SystemClock.
   const Clock* clock = nullptr;
@@ -27,7 +28,7 @@ struct MetricsOptions {
 
 /// A key that was refused, or admitted, often.
 struct BusyKey {
-  std::string limiter;
+  std::string limiter;  ///< cut to Key::max_plain_bytes, as the key: longer ones count together
   std::string key;
   /// How often, at most: at least count - error.
   std::uint64_t count = 0;
@@ -84,7 +85,7 @@ class Metrics final : public Observer {
   void wait_changed(const WaitEvent& event) override;
   void lease_changed(const LeaseEvent& event) override;
   void gate_changed(const GateEvent& event) override;
-  void call_failed(const RetryEvent& event) override;
+  void try_failed(const FailedTryEvent& event) override;
   void breaker_changed(const BreakerEvent& event) override;
   void connection_changed(const ConnectionEvent& event) override;
 

@@ -24,8 +24,9 @@ namespace sluice {
 /// this store, or on one that wraps it: put it in front of a FallbackStore and a PrefetchStore to
 /// count their decisions as well, behind them to count requests.
 ///
-/// Costs a virtual call and that of the observer; no allocation once it has seen as many
-/// requests under way as there ever are. Thread-safe. REQUIRES: the observer outlives the store.
+/// Costs a virtual call and that of the observer, and O(steps) for a plan; no allocation once it
+/// has seen as many requests under way as there ever are. Without memory, a request is made and not
+/// told. Thread-safe. REQUIRES: the observer outlives the store.
 class ObservedStore final : public StoreWrapper {
  public:
   /// `name`: of the store, in events.

@@ -38,7 +38,7 @@ struct WaitEvent {
   Result result = Result::begun;
   std::string_view limiter{};     ///< of the first claim
   std::string_view key{};         ///< ...
-  std::string_view waited_for{};  ///< the limiter that refused it last; empty: none has
+  std::string_view waited_for{};  ///< the limiter that refused it last; empty: none, or several
   Span waited{0};                 ///< until now, by the clock of the store
   std::error_code error{};        ///< of a wait that was cancelled or has failed
 };
@@ -65,13 +65,13 @@ struct GateEvent {
   Time until{};  ///< closed at least until then, by the clock of the store
 };
 
-/// A Call that was refused, or has failed, by the API.
-struct RetryEvent {
+/// A try of a Call whose function has thrown RateLimited or Transient.
+struct FailedTryEvent {
   enum class Reason : std::uint8_t { rate_limited, transient };
   std::string_view limiter{};  ///< of the first claim
   Reason reason = Reason::transient;
-  bool is_retried = false;  ///< false: its attempts or its time are used up
-  int tries = 1;            ///< until now
+  bool is_retried = false;  ///< false: attempts, time or budget of the Call are used up
+  int tries = 1;            ///< of this Call until now
   Span pause{0};            ///< until the next one, at least
 };
 
@@ -105,13 +105,13 @@ class Observer {
   virtual void wait_changed(const WaitEvent& /*event*/) {}
   virtual void lease_changed(const LeaseEvent& /*event*/) {}
   virtual void gate_changed(const GateEvent& /*event*/) {}
-  virtual void call_failed(const RetryEvent& /*event*/) {}
+  virtual void try_failed(const FailedTryEvent& /*event*/) {}
   virtual void breaker_changed(const BreakerEvent& /*event*/) {}
   virtual void connection_changed(const ConnectionEvent& /*event*/) {}
 };
 
 [[nodiscard]] std::string_view to_string(WaitEvent::Result result) noexcept;
-[[nodiscard]] std::string_view to_string(RetryEvent::Reason reason) noexcept;
+[[nodiscard]] std::string_view to_string(FailedTryEvent::Reason reason) noexcept;
 
 /// For the last argument of a CircuitBreaker: tells the observer of each change of its state, as
 /// that of the store of this name. REQUIRES: the observer outlives the breaker.
@@ -126,7 +126,7 @@ void tell(Observer& observer, const DecisionEvent& event) noexcept;
 void tell(Observer& observer, const WaitEvent& event) noexcept;
 void tell(Observer& observer, const LeaseEvent& event) noexcept;
 void tell(Observer& observer, const GateEvent& event) noexcept;
-void tell(Observer& observer, const RetryEvent& event) noexcept;
+void tell(Observer& observer, const FailedTryEvent& event) noexcept;
 }  // namespace detail
 
 }  // namespace sluice

@@ -174,12 +174,13 @@ void CallTries::decide_retry(Failed& failed) {
   failed.retries = may_retry();
   Observer* const observer = store().observer();
   if (observer == nullptr) return;
-  using Reason = RetryEvent::Reason;
-  tell(*observer, RetryEvent{.limiter = claims().front().limit().name(),
-                             .reason = failed.limited ? Reason::rate_limited : Reason::transient,
-                             .is_retried = failed.retries,
-                             .tries = tries,
-                             .pause = failed.pause});
+  using Reason = FailedTryEvent::Reason;
+  tell(*observer,
+       FailedTryEvent{.limiter = claims().front().limit().name(),
+                      .reason = failed.limited ? Reason::rate_limited : Reason::transient,
+                      .is_retried = failed.retries,
+                      .tries = tries,
+                      .pause = failed.pause});
 }
 
 std::vector<Step> CallTries::reports(const Failed& failed, const Grants& grants) {

@@ -46,6 +46,8 @@ void TimeHistogram::add(Span span) noexcept {
 
 /// Whoever chooses keys can choose collisions of this hash: they cost a look at each counter.
 void BusyKeys::add(std::string_view limiter, std::string_view key) {
+  limiter = limiter.substr(0, Key::max_plain_bytes);
+  key = key.substr(0, Key::max_plain_bytes);
   const std::lock_guard lock(mutex_);
   const auto size = static_cast<std::uint32_t>(limiter.size());  // tells the two apart
   text_.clear();
@@ -192,7 +194,7 @@ void Metrics::gate_changed(const GateEvent& event) {
   }
 }
 
-void Metrics::call_failed(const RetryEvent& event) {
+void Metrics::try_failed(const FailedTryEvent& event) {
   detail::LimiterMetrics& limiter = tables_->limiters.of(event.limiter);
   const auto reason = static_cast<std::size_t>(event.reason);
   detail::add((event.is_retried ? limiter.retries : limiter.given_up)[reason]);

@@ -65,7 +65,7 @@ struct LimiterMetrics {
   Count leases_granted{0};
   Count leases_lost{0};
   Count renewals_failed{0};
-  std::array<Count, 2> retries{};   // by RetryEvent::Reason
+  std::array<Count, 2> retries{};   // by FailedTryEvent::Reason
   std::array<Count, 2> given_up{};  // ...
 };
 
@@ -89,8 +89,10 @@ class ByName {
  public:
   explicit ByName(std::size_t most) : most_(most) {}
 
-  /// May throw std::bad_alloc at the first call with a name.
+  /// A long name is cut: callers may choose it, and it is a label. May throw std::bad_alloc at the
+  /// first call with a name.
   T& of(std::string_view name) {
+    name = name.substr(0, Key::max_plain_bytes);
     // By the address, since a limiter's name stays where it is; what is there is compared.
     const auto address = reinterpret_cast<std::uintptr_t>(name.data());
     std::atomic<const Entry*>& known = known_[(address >> 4 ^ address >> 12) % known_.size()];

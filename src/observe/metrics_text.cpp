@@ -117,7 +117,7 @@ class Page {
 
 using Limiters = ByName<LimiterMetrics>;
 using Stores = ByName<StoreMetrics>;
-using Reason = RetryEvent::Reason;
+using Reason = FailedTryEvent::Reason;
 
 template <class Get>
 std::uint64_t sum_of(const LimiterMetrics& limiter, const Get& get) {

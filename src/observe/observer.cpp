@@ -40,8 +40,8 @@ std::string_view to_string(WaitEvent::Result result) noexcept {
   return names[static_cast<std::size_t>(result)];
 }
 
-std::string_view to_string(RetryEvent::Reason reason) noexcept {
-  return reason == RetryEvent::Reason::rate_limited ? "rate_limited" : "transient";
+std::string_view to_string(FailedTryEvent::Reason reason) noexcept {
+  return reason == FailedTryEvent::Reason::rate_limited ? "rate_limited" : "transient";
 }
 
 CircuitBreaker::OnPartChange observe_breaker(Observer& observer, std::string_view store) {
@@ -65,8 +65,8 @@ void tell(Observer& observer, const LeaseEvent& event) noexcept {
 void tell(Observer& observer, const GateEvent& event) noexcept {
   ignoring_exceptions([&] { observer.gate_changed(event); });
 }
-void tell(Observer& observer, const RetryEvent& event) noexcept {
-  ignoring_exceptions([&] { observer.call_failed(event); });
+void tell(Observer& observer, const FailedTryEvent& event) noexcept {
+  ignoring_exceptions([&] { observer.try_failed(event); });
 }
 
 }  // namespace detail

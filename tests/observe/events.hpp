@@ -37,7 +37,7 @@ class Events final : public Observer {
     add("gate " + std::string(e.gates) + " " + std::string(e.scope) +
         (e.is_closed ? " closed until " + std::to_string(to_word(e.until)) : " open"));
   }
-  void call_failed(const RetryEvent& e) override {
+  void try_failed(const FailedTryEvent& e) override {
     add("call " + std::string(e.limiter) + " " + std::string(to_string(e.reason)) + " try " +
         std::to_string(e.tries) + (e.is_retried ? ", again" : ", given up"));
   }

@@ -141,9 +141,9 @@ TEST_CASE("a gate is closed until its latest end", "[observe][metrics]") {
 
 TEST_CASE("retries, breakers and connections have their counters", "[observe][metrics]") {
   Counted c;
-  c.metrics.call_failed(
-      {.limiter = "api", .reason = RetryEvent::Reason::transient, .is_retried = true});
-  c.metrics.call_failed({.limiter = "api", .reason = RetryEvent::Reason::rate_limited});
+  c.metrics.try_failed(
+      {.limiter = "api", .reason = FailedTryEvent::Reason::transient, .is_retried = true});
+  c.metrics.try_failed({.limiter = "api", .reason = FailedTryEvent::Reason::rate_limited});
   CHECK(c.samples("sluice_call") ==
         "sluice_call_retries_total{call=\"api\",reason=\"transient\"} 1\n"
         "sluice_calls_given_up_total{call=\"api\",reason=\"rate_limited\"} 1\n");
@@ -182,6 +182,21 @@ TEST_CASE("more names than are allowed count as one", "[observe][metrics]") {
   CHECK(c.metrics.counts("b").allowed == 1);
   CHECK(c.metrics.counts("c").allowed == 0);
   CHECK(c.metrics.counts("other").allowed == 2);
+}
+
+TEST_CASE("long names and keys are cut", "[observe][metrics]") {
+  Counted c({.sample = 1});
+  const std::string name(10'000, 'n');
+  const std::string key(10'000, 'k');
+  const TokenBucket bucket(c.store, name, Quota::per_hour(1).burst(1));
+  for (int i = 0; i < 3; ++i) (void)bucket.try_acquire(key + std::to_string(i / 2));
+  CHECK(c.metrics.counts(name.substr(0, 128)).allowed == 2);
+  CHECK(c.metrics.text().size() < 10'000);
+  const auto admitted = c.metrics.busiest(Metrics::Busy::admitted);
+  REQUIRE(admitted.size() == 1);
+  CHECK(admitted[0].limiter == name.substr(0, 128));
+  CHECK(admitted[0].key == key.substr(0, 128));
+  CHECK(admitted[0].count == 2);
 }
 
 TEST_CASE("the busiest keys are told with their limiter", "[observe][metrics]") {
