@@ -103,18 +103,25 @@ TEST_CASE("calls of several limits are served in order, whichever limit holds th
           "[claims]") {
   Random random("calls of several limits are served in order, whichever limit holds them back");
   CAPTURE(random.repeat());
-  Bench bench;
-  const TokenBucket requests(bench.store, "requests", Quota::per_second(2).burst(3));
-  const TokenBucket tokens(bench.store, "tokens", Quota::per_second(10).burst(20));
-  std::vector<int> order;
-  for (int i = 0; i < 100; ++i) {
-    order.push_back(i);
-    bench.wait(i, {{requests, "a"}, {tokens, "a", random.between(1, 12)}});
-    if (random.one_in(3)) bench.clock.advance(Span{random.between(0, 300'000)});
+  constexpr std::uint64_t programs = 25;
+  constexpr int calls = 100;
+  std::uint64_t operations = 0;
+  for (std::uint64_t program = 0; program < programs; ++program) {
+    Bench bench;
+    const TokenBucket requests(bench.store, "requests", Quota::per_second(2).burst(3));
+    const TokenBucket tokens(bench.store, "tokens", Quota::per_second(10).burst(20));
+    std::vector<int> order;
+    for (int i = 0; i < calls; ++i) {
+      order.push_back(i);
+      bench.wait(i, {{requests, "a"}, {tokens, "a", random.between(1, 12)}});
+      if (random.one_in(3)) bench.clock.advance(Span{random.between(0, 300'000)});
+    }
+    bench.clock.advance(10min);
+    REQUIRE(bench.granted == order);
+    operations += bench.operations();
   }
-  bench.clock.advance(10min);
-  CHECK(bench.granted == order);
-  CHECK(bench.operations() <= 200);
+  // A program of 100 calls takes 132 operations with a deviation of 18, 25 programs one of 3.6.
+  CHECK(operations <= programs * 150);
 }
 
 TEST_CASE("a call waits behind nobody whose limits it does not share", "[claims]") {
