@@ -72,6 +72,7 @@ class Metrics final : public Observer {
     std::uint64_t refused = 0;
     std::uint64_t failed = 0;
     std::uint64_t near_limit = 0;  ///< of the allowed ones
+    std::uint64_t shadow_refusals = 0;
   };
   [[nodiscard]] Counts counts(std::string_view limiter) const;
 

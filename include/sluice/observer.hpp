@@ -22,6 +22,8 @@ struct DecisionEvent {
   bool is_of_wait = false;
   /// How long the store took, by its own clock; zero of stores in memory.
   Span took{0};
+  /// A ShadowStore let it go ahead: the decision is the refusal, or the error why there is none.
+  bool is_shadow = false;
 
   /// The name of the limiter, or that of the key if it has one of its own; the name of Gates.
   [[nodiscard]] std::string_view limiter() const noexcept;

@@ -140,6 +140,13 @@ class Quota {
   template <std::floating_point T>
   Quota burst(T) const = delete;
 
+  /// For LimitTable: the same quota with `unit` as its period(), so that its fraction may not be
+  /// reduced. Throws std::invalid_argument if period() does not divide it, or if the burst is above
+  /// the bound then.
+  [[nodiscard]] Quota counted_in(SpanArg unit) const;
+  /// The same quota with a reduced fraction.
+  [[nodiscard]] Quota reduced() const noexcept;
+
   /// The most that can be spent at once, in units of cost.
   [[nodiscard]] constexpr Word capacity() const noexcept { return capacity_; }
   /// Units of cost that are refilled every period(); the two have no common factor.

@@ -48,9 +48,10 @@ struct [[nodiscard]] Reservation : Decision {
 };
 
 namespace detail {
-/// True if a decision charged nothing in the primary store: it was refused or degraded.
+/// True if a decision charged nothing in the primary store: it was refused or degraded, or there is
+/// no limit.
 [[nodiscard]] inline bool charged_nothing(const Decision& taken) noexcept {
-  return !taken.allowed || is_degraded(taken.source);
+  return !taken.allowed || is_degraded(taken.source) || taken.limit == unlimited;
 }
 }  // namespace detail
 

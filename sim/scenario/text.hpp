@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "sluice/detail/nearest.hpp"
 #include "sluice/sim/scenario.hpp"
 
 namespace sluice::sim::scenario {
@@ -41,14 +42,7 @@ namespace sluice::sim::scenario {
 /// "1000 at 59s".
 [[nodiscard]] ArrivalOptions::Burst parse_burst(std::string_view text);
 
-/// The candidate that becomes `text` by the fewest changes of single letters, or swaps of
-/// neighbours, if they are at most half as many as `text` has letters; else "".
-[[nodiscard]] std::string_view nearest(std::string_view text,
-                                       std::span<const std::string_view> candidates);
-/// The same with another limit for the changes.
-[[nodiscard]] std::string_view nearest(std::string_view text,
-                                       std::span<const std::string_view> candidates,
-                                       std::size_t most);
+using sluice::detail::nearest;
 
 /// The value with this name. `Named` is a range of pairs of a name and a value.
 template <class Named>

@@ -169,6 +169,33 @@ Quota Quota::with_burst(detail::Given burst) const {
   return result;
 }
 
+Quota Quota::counted_in(SpanArg unit) const {
+  if (detail::is_constant(capacity_)) return *this;
+  const std::string in = " in a table of quotas per " + detail::span_text(unit);
+  if (unit.count() % period_ != 0) {
+    reject("the period must divide the unit" + in + ", got " + to_string(*this));
+  }
+  const Word times = unit.count() / period_;
+  const Word most =
+      refill_ <= (bound - unit.count()) / times ? largest_burst(refill_ * times, unit.count()) : 0;
+  if (capacity_ > most) {
+    reject("the burst must be at most " + std::to_string(most) + " at this rate" + in + ", got " +
+           to_string(*this));
+  }
+  Quota result = *this;
+  result.refill_ *= times;
+  result.period_ = unit.count();
+  return result;
+}
+
+Quota Quota::reduced() const noexcept {
+  const Word divisor = std::gcd(refill_, period_);
+  Quota result = *this;
+  result.refill_ /= divisor;
+  result.period_ /= divisor;
+  return result;
+}
+
 Quota Quota::parse(detail::TextArg text) {
   if (text.view() == "never") return never();
   if (text.view() == "unlimited") return unlimited();

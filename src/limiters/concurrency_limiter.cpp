@@ -7,14 +7,26 @@
 
 namespace sluice {
 
+namespace {
+
+Word valid(Word limit) {
+  if (limit >= 0 && limit <= unlimited) return limit;
+  throw std::invalid_argument("ConcurrencyLimiter: limit must be 0 to 2^52, got " +
+                              std::to_string(limit));
+}
+
+}  // namespace
+
 ConcurrencyLimiter::ConcurrencyLimiter(const StoreHandle& store, detail::TextArg name, Word limit,
                                        const LeaseOptions& options)
-    : Waitable(store.address()), leases_(store, name, options, queues()), limit_(limit) {
-  if (limit < 0 || limit > unlimited) {
-    throw std::invalid_argument("ConcurrencyLimiter: limit must be 0 to 2^52, got " +
-                                std::to_string(limit));
-  }
-}
+    : Waitable(store.address()), leases_(store, name, options, queues()), limit_(valid(limit)) {}
+
+ConcurrencyLimiter::ConcurrencyLimiter(const StoreHandle& store, detail::TextArg name,
+                                       std::shared_ptr<const LimitTable<Word>> limits,
+                                       const LeaseOptions& options)
+    : Waitable(store.address()),
+      leases_(store, name, options, queues()),
+      limit_(std::move(limits)) {}
 
 Lease ConcurrencyLimiter::try_acquire(const KeyArg& key, Cost weight) const {
   return detail::or_throw(

@@ -22,16 +22,12 @@ Word amount_of(Word given, bool has_sign) noexcept {
 
 }  // namespace
 
-std::string unit_under(std::string unit, Word limit) {
-  return is_constant(limit) ? unit.append(",").append(name_of(limit)) : unit;
-}
-
 Step constant_step(const Step& step) noexcept {
   const Operation& row = *step.operation;
   const bool grants = row.grants != Operation::Grants::nothing;
-  Step result(grants ? &constant_acquire : &constant_peek, step.key, {step.args[0]});
+  Step result(grants ? &constant_acquire : &constant_peek,
+              step.key.with_unit(name_of(step.args[0])), {step.args[0]});
   result.store = step.store;
-  if (step.key.unit().empty()) result.key = step.key.with_unit(name_of(step.args[0]));
   auto& [limit, cost, least, wait, unused4, unused5, unused6, unused7] = result.args;
   for (const Argument& each : row.arguments) {
     const Word given = step.args[each.index];

@@ -16,9 +16,13 @@ constexpr int max_asked = 3;
 
 constexpr std::size_t window_words = 1 + FixedWindowRule::boundaries;
 
-/// -1 of a number beyond the range of limits.
-Word word_of(detail::Given limit) noexcept {
-  return limit.within(0, word_limit) ? limit.word() : -1;
+Word valid(detail::Given limit) {
+  if (limit.within(0, FixedWindowRule::max_limit)) return limit.word();
+  if (limit.within(unlimited, unlimited)) return unlimited;
+  const std::string shown = limit.negative ? std::to_string(static_cast<std::int64_t>(limit.bits))
+                                           : std::to_string(limit.bits);
+  throw std::invalid_argument("the limit of a window must be 0 to 2^42, or unlimited, got " +
+                              shown);
 }
 
 }  // namespace
@@ -50,23 +54,23 @@ struct FixedWindow::Known {
 
 FixedWindow::FixedWindow(const StoreHandle& store, detail::TextArg name, detail::Given limit,
                          Calendar calendar)
-    : KeyedLimiter(store, name, detail::unit_under(calendar.to_string(), word_of(limit))),
-      limit_(0),
+    : FixedWindow(store, name, detail::LimitOf<Word>(valid(limit)), std::move(calendar)) {}
+
+FixedWindow::FixedWindow(const StoreHandle& store, detail::TextArg name,
+                         std::shared_ptr<const LimitTable<Word>> limits, Calendar calendar)
+    : FixedWindow(store, name, detail::LimitOf<Word>(std::move(limits)), std::move(calendar)) {}
+
+FixedWindow::FixedWindow(const StoreHandle& store, detail::TextArg name,
+                         detail::LimitOf<Word> limit, Calendar calendar)
+    : KeyedLimiter(store, name, calendar.to_string()),
+      limit_(std::move(limit)),
       calendar_(std::move(calendar)),
-      known_(std::make_shared<Known>()) {
-  if (!limit.within(0, FixedWindowRule::max_limit) && word_of(limit) != unlimited) {
-    const std::string shown = limit.negative ? std::to_string(static_cast<std::int64_t>(limit.bits))
-                                             : std::to_string(limit.bits);
-    throw std::invalid_argument("the limit of a window must be 0 to 2^42, or unlimited, got " +
-                                shown);
-  }
-  limit_ = limit.word();
-}
+      known_(std::make_shared<Known>()) {}
 
 Step FixedWindow::step(const Operation& operation, const Key& key, Cost cost) const noexcept {
-  Step result{&operation, named(key), {limit_}};
+  Step result{&operation, named(key), {limit_.of(key)}};
   result.args[7] = cost.value();
-  if (detail::is_constant(limit_)) return detail::constant_step(result);
+  if (detail::is_constant(result.args[0])) return detail::constant_step(result);
   const auto words = std::span(result.args).subspan<1, window_words>();
   const auto set_words = [&](Time time) {
     const auto the_words = calendar_.words(time);
@@ -92,9 +96,10 @@ Step FixedWindow::step(const Operation& operation, const Key& key, Cost cost) co
 Step FixedWindow::refund_step(const Key& key, const Reservation& grant,
                               Cost amount) const noexcept {
   const Calendar::Window window = calendar_.window(grant.at);
-  return detail::by_limit({&fixed_window_refund,
-                           named(key),
-                           {limit_, to_word(window.begin), to_word(window.end), amount.value()}});
+  return detail::by_limit(
+      {&fixed_window_refund,
+       named(key),
+       {limit_.of(key), to_word(window.begin), to_word(window.end), amount.value()}});
 }
 
 /// It sends a calendar of the grant's window alone: once that has ended, it does not contain the
@@ -102,9 +107,10 @@ Step FixedWindow::refund_step(const Key& key, const Reservation& grant,
 Step FixedWindow::charge_step(const Key& key, const Reservation& grant, Cost units) const noexcept {
   const Calendar::Window window = calendar_.window(grant.at);
   const Word end = to_word(window.end);
-  return detail::by_limit({&fixed_window_adjust,
-                           named(key),
-                           {limit_, 0, to_word(window.begin), end, end, end, end, units.value()}});
+  return detail::by_limit(
+      {&fixed_window_adjust,
+       named(key),
+       {limit_.of(key), 0, to_word(window.begin), end, end, end, end, units.value()}});
 }
 
 Step FixedWindow::clock_step(const Key& key) const noexcept {

@@ -56,6 +56,7 @@ HeldLease::HeldLease(Store& store, const Key& key, const LeaseId& id, const Term
 
 void HeldLease::granted(const Decision& decision, std::span<const Word> output,
                         Time asked_at) noexcept {
+  if (decision.limit == unlimited) terms_.limit = unlimited;  // as that of a shadow
   slot_ = output[1];
   fence_ = output[2];
   expires_at_ = output[3];

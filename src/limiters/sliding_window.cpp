@@ -6,8 +6,10 @@
 #include <stdexcept>
 
 #include "sluice/detail/text.hpp"
+#include "sluice/limit_table.hpp"
 #include "src/core/unit_text.hpp"
 #include "src/limiters/or_throw.hpp"
+#include "src/limiters/require_windows.hpp"
 
 namespace sluice {
 namespace {
@@ -17,38 +19,9 @@ using detail::text_of;
 
 [[noreturn]] void reject(const std::string& what) { throw std::invalid_argument(what); }
 
-void require(const std::vector<WindowLimit>& windows) {
-  if (windows.empty() || windows.size() > Rule::max_windows) {
-    reject("sliding windows: 1 to " + std::to_string(Rule::max_windows) + " windows, got " +
-           std::to_string(windows.size()));
-  }
-  for (std::size_t k = 0; k < windows.size(); ++k) {
-    const auto& [limit, span] = windows[k];
-    const std::string which = "sliding windows: window " + std::to_string(k) + ": ";
-    if (limit != unlimited && (limit < 0 || limit > Rule::max_limit)) {
-      reject(which + "the limit must be 0 to " + std::to_string(Rule::max_limit) +
-             ", or unlimited, got " + std::to_string(limit));
-    }
-    if (span.count() < 1 || span.count() > Rule::max_span) {
-      reject(which + "the span must be 1 us to 366 days (" + std::to_string(Rule::max_span) +
-             " us), got " + std::to_string(span.count()) + " us");
-    }
-    const auto twin =
-        std::find_if(windows.begin(), windows.end(),
-                     [&](const WindowLimit& window) { return window.span == windows[k].span; }) -
-        windows.begin();
-    if (static_cast<std::size_t>(twin) != k) {
-      reject(which + "the span " + text_of(span) + " is that of window " + std::to_string(twin) +
-             "; each span may stand once");
-    }
-  }
-}
-
-/// The smallest limit.
-Word least_of(std::span<const WindowLimit> windows) noexcept {
-  Word least = unlimited;
-  for (const WindowLimit& window : windows) least = std::min(least, window.limit);
-  return least;
+std::shared_ptr<const detail::CountedWindows> counted(std::vector<WindowLimit> windows) {
+  detail::require_windows(windows);
+  return std::make_shared<const detail::CountedWindows>(std::move(windows));
 }
 
 /// "1s+1min,grants", in any order of the windows. Older programs log units under "1s+1min".
@@ -59,7 +32,7 @@ std::string unit_of(std::vector<WindowLimit> windows) {
   for (const WindowLimit& window : windows) {
     unit += (unit.empty() ? "" : "+") + detail::span_text(window.span);
   }
-  return detail::unit_under(unit + ",grants", least_of(windows));
+  return unit + ",grants";
 }
 
 struct Beside {
@@ -92,38 +65,72 @@ std::string text_of(std::span<const WindowLimit> windows, std::size_t k) {
 
 }  // namespace
 
-SlidingWindow::SlidingWindow(const StoreHandle& store, detail::TextArg name,
-                             std::vector<WindowLimit> windows)
-    : KeyedLimiter(store, name, unit_of(windows)), windows_(std::move(windows)) {
-  require(windows_);
-  least_ = least_of(windows_);
-  for (const auto& [limit, span] : windows_) {
-    longest_ = std::max(longest_, span.count());
-    table_.push_back(std::min(limit, Rule::max_limit));  // beside others, as large as can be
-    table_.push_back(span.count());
+void detail::require_windows(const std::vector<WindowLimit>& windows) {
+  if (windows.empty() || windows.size() > Rule::max_windows) {
+    reject("sliding windows: 1 to " + std::to_string(Rule::max_windows) + " windows, got " +
+           std::to_string(windows.size()));
+  }
+  for (std::size_t k = 0; k < windows.size(); ++k) {
+    const auto& [limit, span] = windows[k];
+    const std::string which = "sliding windows: window " + std::to_string(k) + ": ";
+    if (limit != unlimited && (limit < 0 || limit > Rule::max_limit)) {
+      reject(which + "the limit must be 0 to " + std::to_string(Rule::max_limit) +
+             ", or unlimited, got " + std::to_string(limit));
+    }
+    if (span.count() < 1 || span.count() > Rule::max_span) {
+      reject(which + "the span must be 1 us to 366 days (" + std::to_string(Rule::max_span) +
+             " us), got " + std::to_string(span.count()) + " us");
+    }
+    const auto twin =
+        std::find_if(windows.begin(), windows.end(),
+                     [&](const WindowLimit& window) { return window.span == windows[k].span; }) -
+        windows.begin();
+    if (static_cast<std::size_t>(twin) != k) {
+      reject(which + "the span " + text_of(span) + " is that of window " + std::to_string(twin) +
+             "; each span may stand once");
+    }
   }
 }
 
+SlidingWindow::SlidingWindow(const StoreHandle& store, detail::TextArg name,
+                             std::vector<WindowLimit> windows)
+    : KeyedLimiter(store, name, unit_of(windows)),
+      own_(counted(std::move(windows))),
+      limit_(own_.get()) {}
+
+SlidingWindow::SlidingWindow(const StoreHandle& store, detail::TextArg name,
+                             std::shared_ptr<const LimitTable<WindowLimits>> limits)
+    : SlidingWindow(store, name, detail::LimitOf<WindowLimits>(std::move(limits))) {}
+
+SlidingWindow::SlidingWindow(const StoreHandle& store, detail::TextArg name,
+                             detail::LimitOf<WindowLimits> limits)
+    : KeyedLimiter(store, name, unit_of(limits.everyone()->windows)), limit_(std::move(limits)) {}
+
 Step SlidingWindow::reserve_step(const Key& key, Cost cost, SpanArg max_wait) const noexcept {
-  return step(sliding_window_acquire, key, {least_, cost.value(), max_wait.count(), longest_});
+  const detail::CountedWindows& counted = *limit_.of(key);
+  return step(sliding_window_acquire, key, counted,
+              {counted.least, cost.value(), max_wait.count(), counted.longest});
 }
 
 Step SlidingWindow::peek_step(const Key& key, Cost cost) const noexcept {
-  return step(sliding_window_peek, key, {least_, cost.value(), 0, longest_});
+  const detail::CountedWindows& counted = *limit_.of(key);
+  return step(sliding_window_peek, key, counted, {counted.least, cost.value(), 0, counted.longest});
 }
 
 Step SlidingWindow::settle_step(const Key& key, const Reservation& grant, Cost units,
                                 SlidingWindowRule::Change change) const noexcept {
   // Clamped, so that the rule rejects a decision that no store has made.
   const Word ahead = std::clamp(grant.retry_after.count(), Word{-1}, word_limit + 1);
-  const Word keep = longest_ + Rule::max_ahead + ahead;
-  return step(
-      sliding_window_settle, key,
-      {least_, units.value(), grant.state[0], grant.state[1], static_cast<Word>(change), keep});
+  const detail::CountedWindows& counted = *limit_.of(key);
+  const Word keep = counted.longest + Rule::max_ahead + ahead;
+  return step(sliding_window_settle, key, counted,
+              {counted.least, units.value(), grant.state[0], grant.state[1],
+               static_cast<Word>(change), keep});
 }
 
 Step SlidingWindow::reset_step(const Key& key) const noexcept {
-  return step(sliding_window_reset, key, {least_});
+  const detail::CountedWindows& counted = *limit_.of(key);
+  return step(sliding_window_reset, key, counted, {counted.least});
 }
 
 Reservation SlidingWindow::reserve(const KeyArg& key, Cost cost, SpanArg max_wait,

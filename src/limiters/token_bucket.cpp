@@ -7,6 +7,7 @@
 
 #include "sluice/extend/binding.hpp"
 #include "sluice/extend/operation.hpp"
+#include "sluice/limit_table.hpp"
 #include "src/core/unit_text.hpp"
 #include "src/limiters/or_throw.hpp"
 
@@ -19,6 +20,11 @@ namespace {
 std::string unit_of(const Quota& quota, const BucketOptions& options) {
   const Span interval = options.refill.interval();
   return detail::rate_text(quota) + (interval > Span{1} ? '@' + detail::span_text(interval) : "");
+}
+
+/// What the states of a table's rates are counted in: "table/1min".
+std::string unit_of_table(const QuotaTable* quotas) {
+  return quotas == nullptr ? "" : "table/" + detail::span_text(quotas->unit());
 }
 
 /// The longest reservation that fits this quota: limit + (longest + interval) * refill within 2^52.
@@ -73,17 +79,46 @@ TokenBucket::TokenBucket(const StoreHandle& store, detail::TextArg name, Quota q
       refund_(options.refund),
       plain_(options.refill.interval() == Span{1} && !options.initial && !options.longest &&
              !detail::is_constant(quota.capacity())) {
-  detail::pack(args_, TokenBucketRule::args(quota_, 1));
+  detail::pack(args_, TokenBucketRule::args(quota, 1));
   // Options of a limit without a rate are checked, and change nothing.
   const Quota rate = detail::is_constant(quota.capacity()) ? Quota::per_second(1) : quota;
   const Word interval = valid_interval(rate, options);
-  longest_ = Span{valid_longest(rate, options, interval)};
   shape_ = {quota.capacity(),
             quota.refill(),
             quota.period(),
             interval,
             valid_full_at(*store, quota, options, interval),
-            longest_.count()};
+            valid_longest(rate, options, interval)};
+}
+
+TokenBucket::TokenBucket(const StoreHandle& store, detail::TextArg name,
+                         std::shared_ptr<const LimitTable<Quota>> quotas,
+                         const BucketOptions& options)
+    : KeyedLimiter(store, name, unit_of_table(quotas.get())),
+      quota_(std::move(quotas)),
+      refund_(options.refund),
+      plain_(!options.longest) {
+  if (options.refill.interval() != Span{1} || options.initial) {
+    reject("a bucket with a table of quotas has no initial units, and no interval of its refill");
+  }
+  shape_[3] = options.refill.interval().count();
+  // Of no key: what shape_of_table() limits to the quota.
+  shape_[5] = options.longest ? valid_longest(Quota::per_second(1), options, shape_[3])
+                              : TokenBucketRule::max_ahead;
+}
+
+Step TokenBucket::simple_of_table(const Operation& operation, const Key& key,
+                                  Cost cost) const noexcept {
+  Step result{&operation, named(key), {}};
+  detail::pack(result.args, TokenBucketRule::args(quota_.of(key), cost));
+  if (detail::is_constant(result.args[0])) result = detail::constant_step(result);
+  return result;
+}
+
+Arguments TokenBucket::shape_of_table(const Key& key) const noexcept {
+  const Quota quota = quota_.of(key);
+  const Word longest = std::min(shape_[5], room(quota, shape_[3]));
+  return {quota.capacity(), quota.refill(), quota.period(), shape_[3], 0, longest};
 }
 
 Reservation TokenBucket::reserve(const KeyArg& key, Cost cost, SpanArg max_wait,
@@ -117,15 +152,20 @@ Reservation TokenBucket::try_acquire_up_to(const KeyArg& key, Cost most, Cost le
 /// The words of a Reservation's state: the level and the stamp before the grant.
 Step TokenBucket::refund_step(const Key& key, const Reservation& grant,
                               Cost amount) const noexcept {
+  const Arguments shape = has_table() ? shape_of_table(key) : shape_;
   return detail::by_limit(
       {refund_ == Refund::in_full ? &token_bucket_refund_in_full : &token_bucket_refund,
        named(key),
-       {shape_[0], shape_[1], shape_[2], shape_[3], grant.granted, amount.value(), grant.state[0],
+       {shape[0], shape[1], shape[2], shape[3], grant.granted, amount.value(), grant.state[0],
         grant.state[1]}});
 }
 
 BoundTokenBucket TokenBucket::at(const KeyArg& key) const {
   const Step bound = acquire_step(key);
+  if (has_table()) {
+    throw detail::failed_with({type_name, "at"}, Errc::invalid_argument,
+                              ": a bucket with a table of quotas is not bound to a key");
+  }
   if (!is_valid(bound.key)) throw detail::failed_call({type_name, "at"}, Errc::invalid_key, bound);
   return {store_handle(), bound};
 }

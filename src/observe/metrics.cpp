@@ -120,12 +120,16 @@ Metrics::~Metrics() = default;
 void Metrics::decided(const DecisionEvent& event) {
   using detail::add;
   Tables& all = *tables_;
+  if (event.is_shadow && !event.error) {
+    return add(all.limiters.of(event.limiter()).shadow_refusals);
+  }
   if (event.error) {
     detail::StoreMetrics& store = all.stores.of(event.store);
     const auto code = static_cast<std::size_t>(event.error.value());
     const bool is_ours = event.error.category() == make_error_code(Errc::unknown).category();
     add(store.failures[is_ours && code < detail::error_count ? code : 0]);
   }
+  if (event.is_shadow) return;
   if (event.took > Span{0}) all.stores.of(event.store).requests.add(event.took);
 
   const Decision& decision = event.decision;
@@ -220,6 +224,7 @@ Metrics::Counts Metrics::counts(std::string_view limiter) const {
     sum.failed += shard.failed.load();
     sum.near_limit += shard.near_limit.load();
   }
+  sum.shadow_refusals = found->shadow_refusals.load();
   return sum;
 }
 

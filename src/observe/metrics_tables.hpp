@@ -62,6 +62,7 @@ struct LimiterMetrics {
   std::array<TimeHistogram, wait_results> waits{};
   std::atomic<std::int64_t> waiting{0};
   std::atomic<std::int64_t> leases_held{0};
+  Count shadow_refusals{0};
   Count leases_granted{0};
   Count leases_lost{0};
   Count renewals_failed{0};

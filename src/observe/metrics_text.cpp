@@ -147,6 +147,11 @@ void write_decisions(Page& page, const Limiters& limiters) {
     page.total({{"limiter", name}},
                sum_of(limiter, [](const auto& shard) -> const Count& { return shard.near_limit; }));
   });
+  page.begin("sluice_shadow_refusals", "counter",
+             "Calls that a shadow refused and that went ahead.");
+  limiters.for_each([&](std::string_view name, const LimiterMetrics& limiter) {
+    page.total_if({{"limiter", name}}, limiter.shadow_refusals.load());
+  });
 }
 
 void write_waits(Page& page, const Limiters& limiters) {

@@ -38,6 +38,11 @@ class ClaimOf : public ClaimedLimit {
   Store& store() const noexcept override { return limiter_.store(); }
   Word units() const noexcept override { return cost_.value(); }
 
+  bool may_change() const noexcept override {
+    if constexpr (requires { limiter_.has_table(); }) return limiter_.has_table();
+    return false;
+  }
+
   void answered(const Outcome& own, Time asked) override {
     grant_.reset();
     grant_.emplace(static_cast<const Own&>(*this).grant_of(own, asked));

@@ -34,7 +34,9 @@ void Standing::note_release(const WaitQueue& queue) noexcept { releases_ = queue
 QueuedCall::QueuedCall(ClaimedLimits limits, const Deadline& deadline, Caller caller)
     : limits_(std::move(limits)),
       clock_(limits_.front()->store().clock()),
-      is_shared_(!limits_.front()->store().stamps_by_clock()),
+      rechecks_(!limits_.front()->store().stamps_by_clock() ||
+                std::any_of(limits_.begin(), limits_.end(),
+                            [](const auto& limit) { return limit->may_change(); })),
       deadline_(deadline.on(clock_)),
       caller_(std::move(caller)) {
   places_.reserve(limits_.size());
@@ -124,7 +126,7 @@ Time QueuedCall::units_at(std::size_t index, Time now) const noexcept {
 /// When the first of the queue asks again before the limiter's hint: another process may have given
 /// something back.
 Time QueuedCall::recheck_at() const noexcept {
-  if (!is_shared_) return Time::max();
+  if (!rechecks_) return Time::max();
   return std::max(home().queue->last_answer, asked_at_) + home().queues->options_.recheck;
 }
 

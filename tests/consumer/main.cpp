@@ -6,6 +6,9 @@
 #ifdef WITH_ASIO
 #include "sluice/asio.hpp"
 #endif
+#ifdef WITH_CONFIG
+#include "sluice/config/limit_file.hpp"
+#endif
 #ifdef WITH_TESTING
 #include "sluice/testing/conformance.hpp"
 #endif
@@ -59,6 +62,12 @@ int main() {
   if (!admits_its_burst("virtual", *virtual_store)) return 1;
   const auto memory_store = sluice::make_memory_store();
   if (!admits_its_burst("memory", *memory_store)) return 1;
+
+#ifdef WITH_CONFIG
+  const sluice::config::LimitFile limits("limits.toml", "[api]\neveryone = \"5/min\"\n");
+  if (limits.quotas("api").everyone() != sluice::Quota::per_minute(5)) return 1;
+  std::printf("config: 5 a minute\n");
+#endif
 
 #ifdef WITH_TIMEZONE
   const auto berlin = sluice::Calendar::daily(sluice::load_time_zone("Europe/Berlin"));

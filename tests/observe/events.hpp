@@ -17,6 +17,7 @@ class Events final : public Observer {
                        std::to_string(e.cost()) + " ";
     line += e.error ? e.error.message() : d.allowed ? "allowed" : "refused";
     if (e.is_of_wait) line += " (wait)";
+    if (e.is_shadow) line += " (shadow)";
     add(line);
   }
   void wait_changed(const WaitEvent& e) override {

@@ -45,6 +45,8 @@ class ClaimedLimit {
   [[nodiscard]] virtual Word units() const noexcept { return 1; }
   /// A grant of others may be released before a refusal's hint.
   [[nodiscard]] virtual bool freed_early() const noexcept { return false; }
+  /// The limit may be another one while the call waits, by a table.
+  [[nodiscard]] virtual bool may_change() const noexcept { return false; }
   /// Whether the limit that is asked is that of all processes with this key.
   [[nodiscard]] virtual bool is_shared() const noexcept { return !is_constant(); }
   /// A limit of 0 or an unlimited one, and not because the store says so: it stays so.

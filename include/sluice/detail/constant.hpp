@@ -1,8 +1,6 @@
 // Limits of 0 and unlimited ones, for limiters and stores; see sluice/rules/constant.hpp.
 #pragma once
 
-#include <string>
-
 #include "sluice/decision.hpp"
 #include "sluice/plan.hpp"
 
@@ -17,12 +15,8 @@ namespace detail {
   return limit == 0 || limit == unlimited;
 }
 
-/// The unit of the keys of a limiter with such a limit, under which no state is ever stored; of
-/// others the unit as it is.
-[[nodiscard]] std::string unit_under(std::string unit, Word limit);
-
-/// The step of the constant rule in the place of this one, whose first argument is such a limit. A
-/// key without a unit gets one.
+/// The step of the constant rule in the place of this one, whose first argument is such a limit.
+/// The unit of its key is "never" or "unlimited", under which no state is ever stored.
 [[nodiscard]] Step constant_step(const Step& step) noexcept;
 /// The same, or the step as it is if its limit is another one.
 [[nodiscard]] inline Step by_limit(const Step& step) noexcept {

@@ -103,7 +103,7 @@ class QueuedCall {
   ClaimedLimits limits_;
   Clock& clock_;
   bool may_leave_ = false;  // it may be granted elsewhere, and take nothing here
-  bool is_shared_;          // the store: other processes may give back what this one waits for
+  bool rechecks_;           // others may give back what this one waits for, or its limit may change
   Time deadline_;
   Caller caller_;
   Arrival arrival_{};

@@ -74,7 +74,7 @@ Decision lower(const Limiter& limiter, const KeyArg& key, const Feedback& feedba
   const detail::Counted counted{*window, feedback.made};
   const Decision now = limiter.peek(key, 1, error);
   const Word left = counted.left_of(now.limit);
-  if (error || now.remaining <= left || detail::is_over(limiter, counted, now.at)) return now;
+  if (error || now.remaining <= left || detail::is_over(limiter, key, counted, now.at)) return now;
   return detail::spend(limiter, key, now.remaining - left, counted, error);
 }
 

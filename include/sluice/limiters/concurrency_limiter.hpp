@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sluice/detail/lease_manager.hpp"
+#include "sluice/detail/limit_of.hpp"
 #include "sluice/limiters/waitable.hpp"
 
 namespace sluice {
@@ -30,6 +31,10 @@ class ConcurrencyLimiter : public Waitable {
   /// LeasesRule::max_holders leases at once, whatever their weights. Throws std::invalid_argument
   /// if it, `name` (1 byte to 1 MiB) or an option is out of range.
   ConcurrencyLimiter(const StoreHandle& store, detail::TextArg name, Word limit,
+                     const LeaseOptions& options = {});
+  /// The limit of each key by a table. Throws std::invalid_argument also for a null pointer.
+  ConcurrencyLimiter(const StoreHandle& store, detail::TextArg name,
+                     std::shared_ptr<const LimitTable<Word>> limits,
                      const LeaseOptions& options = {});
 
   /// Acquires a lease of `weight` places, 1 to limit(), if they are free; never waits. A refused
@@ -112,24 +117,24 @@ class ConcurrencyLimiter : public Waitable {
   ///       lease = jobs.adopt(Key{"alice", "jobs"}, id, 1, each[1], words, asked_at);
   [[nodiscard]] Step acquire_step(const Key& key, const LeaseId& id,
                                   Cost weight = 1) const noexcept {
-    return leases_.acquire_step(key, {limit_, 0}, weight, id);
+    return leases_.acquire_step(key, {limit_.of(key), 0}, weight, id);
   }
   /// The step of peek(): in a plan, a condition that takes nothing.
   [[nodiscard]] Step peek_step(const Key& key, Cost weight = 1) const noexcept {
-    return leases_.peek_step(key, {limit_, 0}, weight);
+    return leases_.peek_step(key, {limit_.of(key), 0}, weight);
   }
   /// The step of release(). It is always allowed; its output word is 1 if the lease was live.
   [[nodiscard]] Step release_step(const Key& key, const LeaseId& id) const noexcept {
-    return leases_.release_step(key, limit_, id);
+    return leases_.release_step(key, limit_.of(key), id);
   }
   /// The step of Lease::renew(). It refuses, without a time to wait for, if the lease is not live.
   [[nodiscard]] Step renew_step(const Key& key, const LeaseId& id) const noexcept {
-    return leases_.renew_step(key, limit_, id);
+    return leases_.renew_step(key, limit_.of(key), id);
   }
 
   /// The step of block().
   [[nodiscard]] Step block_step(const Key& key, SpanArg span) const noexcept {
-    return leases_.block_step(key, limit_, span);
+    return leases_.block_step(key, limit_.of(key), span);
   }
 
   /// The number of output words of acquire_step().
@@ -141,15 +146,17 @@ class ConcurrencyLimiter : public Waitable {
   /// allowed.
   Lease adopt(const KeyArg& key, const LeaseId& id, Cost weight, const Decision& decision,
               std::span<const Word> words, Time asked_at) const {
-    return leases_.adopt(key, {limit_, 0}, weight, id, decision, words, asked_at);
+    return leases_.adopt(key, {limit_.of(key), 0}, weight, id, decision, words, asked_at);
   }
 
-  [[nodiscard]] Word limit() const noexcept { return limit_; }
+  /// With a table, that of everyone.
+  [[nodiscard]] Word limit() const noexcept { return limit_.everyone(); }
   [[nodiscard]] const LeaseOptions& options() const noexcept { return leases_.options(); }
   [[nodiscard]] const std::string& name() const noexcept { return leases_.name(); }
   [[nodiscard]] Store& store() const noexcept { return leases_.store(); }
 
   // For the library; see sluice/limiters/detail/concurrency_limiter.hpp.
+  [[nodiscard]] bool has_table() const noexcept { return limit_.has_table(); }
   struct Verbs;
   void borrow_store() noexcept { leases_.borrow_store(); }
 
@@ -159,7 +166,7 @@ class ConcurrencyLimiter : public Waitable {
   }
 
   detail::LeaseManager leases_;
-  Word limit_;
+  detail::LimitOf<Word> limit_;
 };
 
 }  // namespace sluice

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "sluice/detail/constant.hpp"
+#include "sluice/detail/limit_of.hpp"
 #include "sluice/limiters/calendar.hpp"
 #include "sluice/limiters/keyed_limiter.hpp"
 #include "sluice/rules/fixed_window.hpp"
@@ -44,6 +45,9 @@ class FixedWindow : public KeyedLimiter<FixedWindow> {
       : FixedWindow(store, name, detail::Given(limit), std::move(calendar)) {}
   template <std::floating_point T>
   FixedWindow(const StoreHandle&, detail::TextArg, T, Calendar) = delete;
+  /// The limit of each key by a table. Throws std::invalid_argument also for a null pointer.
+  FixedWindow(const StoreHandle& store, detail::TextArg name,
+              std::shared_ptr<const LimitTable<Word>> limits, Calendar calendar);
 
   /// As in KeyedLimiter. `retry_after` is the time until the next window.
   [[nodiscard]] Decision try_acquire(const KeyArg& key, Cost cost = 1) const;
@@ -99,7 +103,7 @@ class FixedWindow : public KeyedLimiter<FixedWindow> {
   [[nodiscard]] Step refund_step(const Key& key, const Reservation& grant,
                                  Cost amount) const noexcept;
   [[nodiscard]] Step reset_step(const Key& key) const noexcept {
-    return detail::by_limit({&fixed_window_reset, named(key), {limit_}});
+    return detail::by_limit({&fixed_window_reset, named(key), {limit_.of(key)}});
   }
   /// The step of settle() if it charges `units` more. It fails with Errc::outside_calendar if the
   /// window of the grant has ended.
@@ -131,15 +135,19 @@ class FixedWindow : public KeyedLimiter<FixedWindow> {
   void synchronize(const KeyArg& key) const;
   void synchronize(const KeyArg& key, std::error_code& error) const noexcept;
 
-  [[nodiscard]] Word limit() const noexcept { return limit_; }
+  /// With a table, that of everyone.
+  [[nodiscard]] Word limit() const noexcept { return limit_.everyone(); }
   [[nodiscard]] const Calendar& calendar() const noexcept { return calendar_; }
 
   // For the library; see sluice/limiters/detail/fixed_window.hpp.
+  [[nodiscard]] bool has_table() const noexcept { return limit_.has_table(); }
   class Asking;
   struct Verbs;
 
  private:
   FixedWindow(const StoreHandle& store, detail::TextArg name, detail::Given limit,
+              Calendar calendar);
+  FixedWindow(const StoreHandle& store, detail::TextArg name, detail::LimitOf<Word> limit,
               Calendar calendar);
 
   [[nodiscard]] Step step(const Operation& operation, const Key& key, Cost cost) const noexcept;
@@ -147,7 +155,7 @@ class FixedWindow : public KeyedLimiter<FixedWindow> {
   /// Learns the difference of the clocks from the decision on clock_step().
   void learn_clock(const Decision& answer) const noexcept;
 
-  Word limit_;
+  detail::LimitOf<Word> limit_;
   Calendar calendar_;
   /// What earlier calls have learned: the difference of the clocks, the current window. Shared by
   /// copies.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sluice/detail/constant.hpp"
+#include "sluice/detail/limit_of.hpp"
 #include "sluice/limiters/keyed_limiter.hpp"
 #include "sluice/limiters/window_limit.hpp"
 #include "sluice/rules/sliding_window.hpp"
@@ -31,8 +32,8 @@ namespace sluice {
 /// A key has at most SlidingWindowRule::max_entries grants in its longest window: if there are as
 /// many, a request waits until the oldest leaves it.
 ///
-/// Borrows or owns its store: see StoreHandle. REQUIRES: the limiter outlives every step that it
-/// has made.
+/// Borrows or owns its store: see StoreHandle. REQUIRES: the limiter, or a copy of it, outlives
+/// every step that it has made.
 class SlidingWindow : public KeyedLimiter<SlidingWindow> {
  public:
   static constexpr const char* type_name = "SlidingWindow";  ///< in messages of exceptions
@@ -46,6 +47,11 @@ class SlidingWindow : public KeyedLimiter<SlidingWindow> {
   SlidingWindow(const StoreHandle& store, detail::TextArg name,
                 std::initializer_list<WindowLimit> windows)
       : SlidingWindow(store, name, std::vector<WindowLimit>(windows)) {}
+
+  /// The limits of each key by a table, whose windows have the same spans. Throws
+  /// std::invalid_argument also for a null pointer.
+  SlidingWindow(const StoreHandle& store, detail::TextArg name,
+                std::shared_ptr<const LimitTable<std::vector<WindowLimit>>> limits);
 
   /// Reserves `cost` at the first instant at which all windows admit it, if that is at most
   /// `max_wait` ahead: the decision is then allowed, and retry_after is the wait. Reservations are
@@ -104,11 +110,14 @@ class SlidingWindow : public KeyedLimiter<SlidingWindow> {
   }
   /// The step of block().
   [[nodiscard]] Step block_step(const Key& key, SpanArg span) const noexcept {
-    return step(sliding_window_block, key, {least_, span.count(), longest_});
+    const detail::CountedWindows& counted = *limit_.of(key);
+    return step(sliding_window_block, key, counted, {counted.least, span.count(), counted.longest});
   }
   /// The step of reward(). Its first output word is the number of units taken out.
   [[nodiscard]] Step reward_step(const Key& key, Cost amount) const noexcept {
-    return step(sliding_window_reward, key, {least_, amount.value(), longest_});
+    const detail::CountedWindows& counted = *limit_.of(key);
+    return step(sliding_window_reward, key, counted,
+                {counted.least, amount.value(), counted.longest});
   }
   /// The step of reset().
   [[nodiscard]] Step reset_step(const Key& key) const noexcept;
@@ -120,7 +129,10 @@ class SlidingWindow : public KeyedLimiter<SlidingWindow> {
             output.size() < 3 ? std::span<const Word>() : output.subspan(1, 2)};
   }
 
-  [[nodiscard]] std::span<const WindowLimit> windows() const noexcept { return windows_; }
+  /// With a table, those of everyone.
+  [[nodiscard]] std::span<const WindowLimit> windows() const noexcept {
+    return limit_.everyone()->windows;
+  }
 
   /// Describes the windows that can never bind, because others always refuse first. This is
   /// harmless in windows that are copied from an upstream's documentation; otherwise a limit or a
@@ -132,24 +144,28 @@ class SlidingWindow : public KeyedLimiter<SlidingWindow> {
   [[nodiscard]] static std::vector<std::string> redundant_windows(
       std::span<const WindowLimit> windows);
   [[nodiscard]] std::vector<std::string> redundant_windows() const {
-    return redundant_windows(windows_);
+    return redundant_windows(windows());
   }
 
   // For the library; see sluice/limiters/detail/sliding_window.hpp.
+  [[nodiscard]] bool has_table() const noexcept { return limit_.has_table(); }
   struct Verbs;
 
  private:
+  SlidingWindow(const StoreHandle& store, detail::TextArg name,
+                detail::LimitOf<std::vector<WindowLimit>> limits);
+
   [[nodiscard]] Step settle_step(const Key& key, const Reservation& grant, Cost units,
                                  SlidingWindowRule::Change change) const noexcept;
+  /// REQUIRES: args[0] is the least limit.
   [[nodiscard]] Step step(const Operation& operation, const Key& key,
+                          const detail::CountedWindows& counted,
                           const Arguments& args) const noexcept {
-    return detail::by_limit({&operation, named(key), args, nullptr, table_});
+    return detail::by_limit({&operation, named(key), args, nullptr, counted.words});
   }
 
-  std::vector<WindowLimit> windows_;
-  std::vector<Word> table_;
-  Word least_ = 0;
-  Word longest_ = 0;
+  std::shared_ptr<const detail::CountedWindows> own_;  // null with a table
+  detail::LimitOf<std::vector<WindowLimit>> limit_;
 };
 
 }  // namespace sluice

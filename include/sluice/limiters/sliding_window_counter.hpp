@@ -5,6 +5,7 @@
 #include <string>
 
 #include "sluice/detail/constant.hpp"
+#include "sluice/detail/limit_of.hpp"
 #include "sluice/limiters/keyed_limiter.hpp"
 #include "sluice/limiters/window_limit.hpp"
 #include "sluice/rules/sliding_window_counter.hpp"
@@ -36,6 +37,9 @@ class SlidingWindowCounter : public KeyedLimiter<SlidingWindowCounter> {
   /// Throws std::invalid_argument if `name` is empty or longer than 1 MiB, the limit is not 0 to
   /// 2^40 or `unlimited`, or the span not 1 us to 2^42 us (50 days).
   SlidingWindowCounter(const StoreHandle& store, detail::TextArg name, WindowLimit window);
+  /// The limit of each key by a table. Throws std::invalid_argument also for a null pointer.
+  SlidingWindowCounter(const StoreHandle& store, detail::TextArg name,
+                       std::shared_ptr<const LimitTable<Word>> limits, SpanArg span);
 
   /// try_acquire() whose grant can be taken back.
   Reservation reserve(const KeyArg& key, Cost cost) const;
@@ -83,7 +87,7 @@ class SlidingWindowCounter : public KeyedLimiter<SlidingWindowCounter> {
   }
   /// The step of reset().
   [[nodiscard]] Step reset_step(const Key& key) const noexcept {
-    return detail::by_limit({&sliding_window_counter_reset, named(key), {window_.limit}});
+    return detail::by_limit({&sliding_window_counter_reset, named(key), {limit_.of(key)}});
   }
 
   /// The steps of the other calls.
@@ -105,9 +109,8 @@ class SlidingWindowCounter : public KeyedLimiter<SlidingWindowCounter> {
   }
 
   [[nodiscard]] Step block_step(const Key& key, SpanArg span) const noexcept {
-    return detail::by_limit({&sliding_window_counter_block,
-                             named(key),
-                             {window_.limit, window_.span.count(), span.count()}});
+    return detail::by_limit(
+        {&sliding_window_counter_block, named(key), {limit_.of(key), span_.count(), span.count()}});
   }
 
   /// What a plan's acquire_step() for `cost` has granted: of the decision on it.
@@ -117,15 +120,18 @@ class SlidingWindowCounter : public KeyedLimiter<SlidingWindowCounter> {
     return {decision, cost.value()};
   }
 
-  [[nodiscard]] const WindowLimit& window() const noexcept { return window_; }
+  /// With a table, the limit of everyone.
+  [[nodiscard]] WindowLimit window() const noexcept { return {limit_.everyone(), span_}; }
   /// The most units that any interval of the window's span can hold; see
   /// SlidingWindowCounterRule::worst_case().
   [[nodiscard]] Word worst_case() const noexcept {
-    if (detail::is_constant(window_.limit)) return window_.limit;
-    return SlidingWindowCounterRule::worst_case(window_.limit, window_.span.count());
+    const Word limit = limit_.everyone();
+    if (detail::is_constant(limit)) return limit;
+    return SlidingWindowCounterRule::worst_case(limit, span_.count());
   }
 
   // For the library; see sluice/limiters/detail/sliding_window_counter.hpp.
+  [[nodiscard]] bool has_table() const noexcept { return limit_.has_table(); }
   struct Verbs;
 
  private:
@@ -133,15 +139,16 @@ class SlidingWindowCounter : public KeyedLimiter<SlidingWindowCounter> {
                             Time taken = Time{}) const noexcept {
     return detail::by_limit({&sliding_window_counter_adjust,
                              named(key),
-                             {window_.limit, window_.span.count(), amount.value(),
+                             {limit_.of(key), span_.count(), amount.value(),
                               static_cast<Word>(change), to_word(taken)}});
   }
   [[nodiscard]] Step step(const Operation& operation, const Key& key, Cost cost) const noexcept {
     return detail::by_limit(
-        {&operation, named(key), {window_.limit, window_.span.count(), cost.value()}});
+        {&operation, named(key), {limit_.of(key), span_.count(), cost.value()}});
   }
 
-  WindowLimit window_;
+  detail::LimitOf<Word> limit_;
+  Span span_;
 };
 
 }  // namespace sluice

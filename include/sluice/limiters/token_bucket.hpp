@@ -6,6 +6,7 @@
 #include <string>
 
 #include "sluice/detail/constant.hpp"
+#include "sluice/detail/limit_of.hpp"
 #include "sluice/limiters/bound_token_bucket.hpp"
 #include "sluice/limiters/keyed_limiter.hpp"
 #include "sluice/rules/token_bucket_reserve.hpp"
@@ -87,6 +88,12 @@ class TokenBucket : public KeyedLimiter<TokenBucket> {
   TokenBucket(const StoreHandle& store, detail::TextArg name, Quota quota);
   TokenBucket(const StoreHandle& store, detail::TextArg name, Quota quota,
               const BucketOptions& options);
+
+  /// The quota of each key by a table. `longest` is at most what the quota of a key leaves room
+  /// for; Refill::per_interval() and `initial` are not possible. Throws std::invalid_argument also
+  /// for those, and for a null pointer.
+  TokenBucket(const StoreHandle& store, detail::TextArg name,
+              std::shared_ptr<const LimitTable<Quota>> quotas, const BucketOptions& options = {});
 
   /// Reserves units at the first instant at which they are available, if that is at most `max_wait`
   /// ahead, in order of arrival at the store. Does not wait itself. Errc::invalid_argument if
@@ -183,41 +190,49 @@ class TokenBucket : public KeyedLimiter<TokenBucket> {
 
   /// This limiter for one key that is asked often: it skips the look-up where the store supports
   /// that. For a key that is seldom asked among many it does not pay: the bound object then misses
-  /// the processor's caches as well. Throws std::system_error (Errc::invalid_key).
+  /// the processor's caches as well. Throws std::system_error: Errc::invalid_key, or
+  /// Errc::invalid_argument of a bucket with a table.
   [[nodiscard]] BoundTokenBucket at(const KeyArg& key) const;
 
-  [[nodiscard]] const Quota& quota() const noexcept { return quota_; }
-  /// The longest reservation, debt or block.
-  [[nodiscard]] Span longest() const noexcept { return longest_; }
+  /// With a table, that of everyone.
+  [[nodiscard]] Quota quota() const noexcept { return quota_.everyone().reduced(); }
+  [[nodiscard]] Quota quota(const Key& key) const noexcept { return quota_.of(key).reduced(); }
+  /// The longest reservation, debt or block. With a table, that of everyone.
+  [[nodiscard]] Span longest() const noexcept { return Span{shape_[5]}; }
 
   // For the library; see sluice/limiters/detail/token_bucket.hpp.
   struct Verbs;
+  [[nodiscard]] bool has_table() const noexcept { return quota_.has_table(); }
 
  private:
   [[nodiscard]] Step simple(const Operation& operation, const Key& key, Cost cost) const noexcept {
+    if (has_table()) return simple_of_table(operation, key, cost);
     Step result{&operation, named(key), args_};
     result.args[4] = cost.value();
     return result;
   }
   [[nodiscard]] Step shaped(const Operation& operation, const Key& key, Word first,
                             Word second) const noexcept {
-    Step result{&operation, named(key), shape_};
+    Step result{&operation, named(key), has_table() ? shape_of_table(key) : shape_};
     result.args[6] = first;
     result.args[7] = second;
     return detail::by_limit(result);
   }
   [[nodiscard]] Step set(const Key& key, TokenBucketReserve::Change change,
                          Word amount) const noexcept {
-    const bool is_constant = detail::is_constant(quota_.capacity());
+    const bool is_constant = detail::is_constant(quota_.of(key).capacity());
     if (is_constant && change == TokenBucketReserve::Change::block) {  // checked as a wait is
       return shaped(token_bucket_peek_reserve, key, amount, 0);
     }
     return shaped(token_bucket_adjust, key, static_cast<Word>(change), amount);
   }
 
-  Quota quota_;
+  [[nodiscard]] Step simple_of_table(const Operation& operation, const Key& key,
+                                     Cost cost) const noexcept;
+  [[nodiscard]] Arguments shape_of_table(const Key& key) const noexcept;
+
+  detail::LimitOf<Quota> quota_;
   Refund refund_ = Refund::undrained;
-  Span longest_{};
   bool plain_ = true;  // acquire_step() and peek_step() use the plain form of the rule
   Arguments args_{};   // of the plain form; each call sets the last one, the cost
   Arguments shape_{};  // of the full form; each call sets the last two

@@ -17,7 +17,8 @@ struct ConcurrencyLimiter::Verbs::Claimed final : detail::ClaimOf<ConcurrencyLim
   }
   bool freed_early() const noexcept override { return !is_constant(); }
   Step step() const noexcept override {
-    return limiter().leases_.acquire_new_step(own_key(), {limiter().limit_, 0}, cost(), id_);
+    return limiter().leases_.acquire_new_step(own_key(), {limiter().limit_.of(own_key()), 0},
+                                              cost(), id_);
   }
   Grant grant_of(const Outcome& outcome, Time asked) const {
     static constexpr std::array<Word, output> none{};

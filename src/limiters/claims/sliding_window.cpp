@@ -18,7 +18,7 @@ struct SlidingWindow::Verbs::Claimed final : detail::ClaimOf<SlidingWindow, Clai
   /// In any `span` from the first grant on there are at most `limit` units.
   Span time_for(Word first, Word further) const noexcept override {
     Span longest{0};
-    for (const auto& [limit, span] : limiter().windows_) {
+    for (const auto& [limit, span] : limiter().limit_.of(own_key())->windows) {
       if (cost().value() > limit || limit == 0) return Span{0};
       const Word whole = (first + further - 1) / limit;
       longest = std::max(longest, span * std::min(whole, word_limit / span.count()));

@@ -17,7 +17,7 @@ struct TokenBucket::Verbs::Claimed final : detail::ClaimOf<TokenBucket, Claimed>
   Step step() const noexcept override { return limiter().reserve_step(own_key(), cost(), Span{0}); }
   /// To the microsecond, from the time until the bucket is full.
   Span refill_time(const Decision& left) const noexcept override {
-    const Quota& quota = limiter().quota();
+    const Quota quota = limiter().quota_.of(own_key());
     if (limiter().shape_[3] != 1 || cost().value() > quota.capacity()) return Span{0};
     // In the units of the rule: see sluice/rules/token_bucket.hpp.
     const Word spent =
@@ -27,7 +27,7 @@ struct TokenBucket::Verbs::Claimed final : detail::ClaimOf<TokenBucket, Claimed>
   }
   /// The bucket is empty after a grant that had to wait.
   Span time_for(Word /*first*/, Word further) const noexcept override {
-    const Quota& quota = limiter().quota();
+    const Quota quota = limiter().quota_.of(own_key());
     if (cost().value() > quota.capacity() || quota.is_unlimited()) return Span{0};
     const Word tokens = std::min(further, word_limit / quota.period()) * quota.period();
     const Word interval = limiter().shape_[3];

@@ -22,17 +22,17 @@ struct Counted {
   }
 };
 
-/// The longest time for which the limiter remembers what was spent.
+/// The longest time for which the limiter remembers what a key has spent.
 template <class Limiter>
-[[nodiscard]] Span memory_of(const Limiter& limiter) noexcept {
+[[nodiscard]] Span memory_of(const Limiter& limiter, const Key& key) noexcept {
   if constexpr (requires { limiter.windows(); }) {
     Span longest{0};
     for (const auto& each : limiter.windows()) longest = std::max(longest, each.span);
     return longest;
   } else if constexpr (requires { limiter.window().span; }) {
     return limiter.window().span;
-  } else if constexpr (requires { limiter.quota().full_after(); }) {
-    return limiter.quota().full_after();
+  } else if constexpr (requires { limiter.quota(key).full_after(); }) {
+    return limiter.quota(key).full_after();
   } else {
     return Span::max();
   }
@@ -41,7 +41,8 @@ template <class Limiter>
 /// True if the count says nothing about what the limiter had when it decided at `now`, by the time
 /// of its store. Asked behind the decision, so that the age is not below that at the decision.
 template <class Limiter>
-[[nodiscard]] bool is_over(const Limiter& limiter, const Counted& counted, Time now) noexcept {
+[[nodiscard]] bool is_over(const Limiter& limiter, const Key& key, const Counted& counted,
+                           Time now) noexcept {
   const Span age = std::max(limiter.store().clock().now() - counted.made, Span{0});
   const auto& reset = counted.window.reset;
   if constexpr (requires { limiter.calendar(); }) {
@@ -49,7 +50,7 @@ template <class Limiter>
     const Span half = (present.end - present.begin) / 2;
     return age > now - present.begin || (reset && *reset - age <= present.end - now - half);
   } else {
-    return (reset && age >= *reset) || age >= memory_of(limiter);
+    return (reset && age >= *reset) || age >= memory_of(limiter, key);
   }
 }
 
@@ -59,7 +60,7 @@ Decision spend(const Limiter& limiter, const KeyArg& key, Word units, const Coun
                std::error_code& error) noexcept {
   if constexpr (requires { limiter.calendar(); }) {
     auto spent = limiter.reserve(key, units, error);
-    if (error || !spent || !is_over(limiter, counted, spent.at)) return spent;
+    if (error || !spent || !is_over(limiter, key, counted, spent.at)) return spent;
     limiter.cancel(key, spent, error);
     return limiter.peek(key, 1, error);
   } else {

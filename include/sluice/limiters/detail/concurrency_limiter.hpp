@@ -15,11 +15,11 @@ struct ConcurrencyLimiter::Verbs {
   using Ask = detail::LeaseManager::Asking;
 
   static Ask try_acquire(const ConcurrencyLimiter& jobs, const Key& key, Cost weight) {
-    return jobs.leases_.asking(key, {jobs.limit_, 0}, weight);
+    return jobs.leases_.asking(key, {jobs.limit_.of(key), 0}, weight);
   }
   static Ask try_acquire(const ConcurrencyLimiter& jobs, const Key& key, Cost weight,
                          const LeaseId& id) {
-    return jobs.leases_.asking(key, {jobs.limit_, 0}, weight, id);
+    return jobs.leases_.asking(key, {jobs.limit_.of(key), 0}, weight, id);
   }
   static detail::ReleaseStepVerb release(const ConcurrencyLimiter& jobs, const Key& key,
                                          const LeaseId& id) noexcept {
@@ -29,7 +29,7 @@ struct ConcurrencyLimiter::Verbs {
             }};
   }
   static Step reset_step(const ConcurrencyLimiter& jobs, const Key& key) noexcept {
-    return jobs.leases_.reset_step(key, jobs.limit_);
+    return jobs.leases_.reset_step(key, jobs.limit_.of(key));
   }
   static auto reset(const ConcurrencyLimiter& jobs, const Key& key) noexcept {
     return detail::give_back(detail::WakeUp(jobs), jobs.store(), reset_step(jobs, key));

@@ -36,10 +36,10 @@ struct SlidingWindow::Verbs : detail::ReservationVerbs<SlidingWindow> {
       }
       return result;
     }
-    std::span<const WindowLimit> windows;
+    std::vector<WindowLimit> windows;
   };
   static detail::StepVerb<AsRemaining> remaining(const SlidingWindow& windows, const Key& key) {
-    return {windows.store(), windows.peek_step(key, 0), {windows.windows()}};
+    return {windows.store(), windows.peek_step(key, 0), {windows.limit_.of(key)->windows}};
   }
 };
 

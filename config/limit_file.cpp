@@ -1,0 +1,238 @@
+// Reading lists of limits.
+#include "sluice/config/limit_file.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <concepts>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <span>
+#include <sstream>
+#include <stdexcept>
+
+#include <toml++/toml.h>
+
+#include "sluice/detail/nearest.hpp"
+
+namespace sluice::config {
+
+struct LimitFile::Content {
+  std::string path;
+  toml::table root;
+};
+
+namespace {
+
+/// Where something stands: "limits.toml:3: api.tiers".
+struct Place {
+  std::string_view path;
+  std::string entry;
+  const toml::node& node;
+
+  [[nodiscard]] Place of(std::string_view name, const toml::node& inner) const {
+    return {path, entry + (entry.empty() ? "" : ".") + std::string(name), inner};
+  }
+  [[noreturn]] void reject(const std::string& what) const {
+    throw std::runtime_error(std::string(path) + ":" +
+                             std::to_string(std::max(node.source().begin.line, 1U)) + ": " + entry +
+                             ": " + what);
+  }
+  [[noreturn]] void expected(const char* what) const {
+    std::ostringstream type;
+    type << node.type();
+    reject(std::string("expected ") + what + ", got " + type.str());
+  }
+  /// Calls `apply`, and says where what it rejects stands.
+  template <class Apply>
+  decltype(auto) at(Apply apply) const {
+    try {
+      return apply();
+    } catch (const std::invalid_argument& error) {
+      reject(error.what());
+    }
+  }
+
+  [[nodiscard]] std::string text(const char* what) const {
+    if (const auto value = node.value_exact<std::string>()) return *value;
+    expected(what);
+  }
+  [[nodiscard]] const toml::table& table() const {
+    if (const toml::table* const all = node.as_table()) return *all;
+    expected("a table");
+  }
+  [[nodiscard]] const toml::array& array(const char* what) const {
+    if (const toml::array* const all = node.as_array()) return *all;
+    expected(what);
+  }
+  template <class Names>
+  [[noreturn]] void unknown(std::string_view name, const Names& names) const {
+    std::string all;
+    for (const std::string_view each : names) (all += all.empty() ? "" : ", ") += each;
+    const std::string_view near = detail::nearest(name.substr(0, 64), names);
+    reject("unknown; expected " + (all.empty() ? "none" : all) +
+           (near.empty() ? "" : "; did you mean " + std::string(near) + "?"));
+  }
+  /// Rejects every entry of the table but these.
+  template <class Names>
+  void allow_only(const Names& names) const {
+    for (const auto& [key, inner] : table()) {
+      if (std::find(names.begin(), names.end(), key.str()) == names.end()) {
+        of(key.str(), inner).unknown(key.str(), names);
+      }
+    }
+  }
+};
+
+constexpr const char* window_text = "a window, as \"25/5s\"";
+
+WindowLimit window_of(const Place& place) {
+  const std::string text = place.text(window_text);
+  const auto slash = text.find('/');
+  const std::string count = text.substr(0, slash);
+  Word limit = 0;
+  const auto [end, error] = std::from_chars(count.data(), count.data() + count.size(), limit);
+  const bool is_number = error == std::errc{} && end == count.data() + count.size();
+  if (slash == std::string::npos || (!is_number && count != "unlimited")) {
+    place.reject(std::string("expected ") + window_text + ", got \"" + text + "\"");
+  }
+  const Quota once = place.at([&] { return Quota::parse("1" + text.substr(slash)); });
+  return {is_number ? limit : unlimited, once.full_after()};
+}
+
+template <class Limit>
+Limit limit_of(const Place& place) {
+  if constexpr (std::same_as<Limit, Quota>) {
+    const std::string text = place.text("a quota, as \"10/s\"");
+    return place.at([&] { return Quota::parse(text); });
+  } else if constexpr (std::same_as<Limit, Word>) {
+    if (const auto value = place.node.value_exact<std::int64_t>()) return *value;
+    const auto text = place.node.value_exact<std::string>();
+    if (text == "never") return 0;
+    if (text == "unlimited") return unlimited;
+    place.expected(R"(a whole number, "never" or "unlimited")");
+  } else {
+    WindowLimits windows;
+    for (const toml::node& each : place.array("a list of windows, as [\"25/5s\"]")) {
+      windows.push_back(window_of({place.path, place.entry, each}));
+    }
+    return windows;
+  }
+}
+
+/// Calls `add` with each key of a list.
+template <class Add>
+void for_keys(const Place& place, Add add) {
+  for (const toml::node& each : place.array("a list of keys")) {
+    const Place one{place.path, place.entry, each};
+    const std::string key = one.text("a key, as text");
+    one.at([&] { add(key); });
+  }
+}
+
+template <class Limit>
+void read_tiers(const Place& place, LimitList<Limit>& list) {
+  static constexpr std::array<std::string_view, 2> names{"limit", "keys"};
+  for (const auto& [name, node] : place.table()) {
+    const Place tier = place.of(name.str(), node);
+    tier.allow_only(names);
+    const toml::node* const limit = tier.table().get("limit");
+    if (limit == nullptr) tier.reject("has no limit");
+    const Place at_limit = tier.of("limit", *limit);
+    at_limit.at([&] { list.tier(name.str(), limit_of<Limit>(at_limit)); });
+    if (const toml::node* const keys = tier.table().get("keys")) {
+      for_keys(tier.of("keys", *keys), [&](const auto& key) { list.assign(key, name.str()); });
+    }
+  }
+}
+
+template <class Limit>
+LimitList<Limit> begin_list(const Place& place) {
+  const toml::node* const everyone = place.table().get("everyone");
+  if (everyone == nullptr) place.reject("has no limit of everyone");
+  const Place at_everyone = place.of("everyone", *everyone);
+  const Limit limit = limit_of<Limit>(at_everyone);
+  if constexpr (std::same_as<Limit, Quota>) {
+    if (const toml::node* const unit = place.table().get("unit")) {
+      const Place at_unit = place.of("unit", *unit);
+      const std::string text = at_unit.text("a span, as \"1min\"");
+      return at_unit.at([&] { return LimitList(limit, Quota::parse("1/" + text).full_after()); });
+    }
+  }
+  return at_everyone.at([&] { return LimitList<Limit>(limit); });
+}
+
+template <class Limit>
+LimitList<Limit> read_list(const Place& place) {
+  static constexpr std::array<std::string_view, 6> names{"everyone", "tiers", "keys",
+                                                         "allow",    "deny",  "unit"};
+  constexpr std::size_t count = std::same_as<Limit, Quota> ? names.size() : names.size() - 1;
+  place.allow_only(std::span(names).first(count));
+  LimitList<Limit> list = begin_list<Limit>(place);
+  const auto read = [&](const char* name, auto then) {
+    if (const toml::node* const node = place.table().get(name)) then(place.of(name, *node));
+  };
+  read("tiers", [&](const Place& tiers) { read_tiers(tiers, list); });
+  read("keys", [&](const Place& keys) {
+    for (const auto& [key, node] : keys.table()) {
+      const Place one = keys.of(key.str(), node);
+      one.at([&] { list.limit(key.str(), limit_of<Limit>(one)); });
+    }
+  });
+  read("allow", [&](const Place& keys) { for_keys(keys, [&](const auto& k) { list.allow(k); }); });
+  read("deny", [&](const Place& keys) { for_keys(keys, [&](const auto& k) { list.deny(k); }); });
+  return list;
+}
+
+template <class Limit>
+LimitList<Limit> list_of(const std::string& path, const toml::table& root, std::string_view name) {
+  if (const toml::node* const node = root.get(name)) {
+    return read_list<Limit>({path, std::string(name), *node});
+  }
+  std::vector<std::string_view> names;
+  for (const auto& [key, value] : root) names.push_back(key.str());
+  Place{path, std::string(name), root}.unknown(name, std::span<const std::string_view>(names));
+}
+
+std::string text_of(const std::string& path) {
+  std::error_code error;
+  const bool is_directory = std::filesystem::is_directory(path, error);
+  std::ifstream file(path, std::ios::binary);
+  if (is_directory || !file.is_open()) throw std::runtime_error(path + ": cannot be read");
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+}  // namespace
+
+LimitFile::LimitFile(const std::string& path) : LimitFile(path, text_of(path)) {}
+
+LimitFile::LimitFile(const std::string& path, std::string_view text)
+    : content_(std::make_unique<Content>()) {
+  content_->path = path;
+  try {
+    content_->root = toml::parse(text, path);
+  } catch (const toml::parse_error& error) {
+    throw std::runtime_error(path + ":" + std::to_string(error.source().begin.line) + ": " +
+                             std::string(error.description()));
+  }
+}
+
+LimitFile::~LimitFile() = default;
+LimitFile::LimitFile(LimitFile&&) noexcept = default;
+LimitFile& LimitFile::operator=(LimitFile&&) noexcept = default;
+
+LimitList<Quota> LimitFile::quotas(detail::TextArg name) const {
+  return list_of<Quota>(content_->path, content_->root, name);
+}
+LimitList<Word> LimitFile::counts(detail::TextArg name) const {
+  return list_of<Word>(content_->path, content_->root, name);
+}
+LimitList<WindowLimits> LimitFile::windows(detail::TextArg name) const {
+  return list_of<WindowLimits>(content_->path, content_->root, name);
+}
+
+}  // namespace sluice::config

@@ -1,0 +1,154 @@
+// Files of limits that change while they are watched.
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "sluice/config/limit_file.hpp"
+#include "sluice/virtual_clock.hpp"
+#include "tests/catch.hpp"
+
+namespace sluice::test {
+
+using namespace std::chrono_literals;
+using Lines = std::vector<std::string>;
+
+namespace {
+
+/// A file of its own, and what a watch of it has told.
+struct Watched {
+  explicit Watched(const std::string& text) { write(text); }
+  ~Watched() { std::filesystem::remove(path); }
+  Watched(const Watched&) = delete;
+  Watched& operator=(const Watched&) = delete;
+
+  /// Files may be written within one tick of their time of change, so that each gets one of its
+  /// own.
+  void write(const std::string& text) {
+    std::ofstream(path, std::ios::trunc) << text;
+    std::filesystem::last_write_time(path, std::filesystem::file_time_type{} + ++written * 1s);
+  }
+  bool look_twice() {
+    const bool first = watch.poke();
+    return watch.poke() || first;
+  }
+
+  int written = 0;
+  std::string path = (std::filesystem::temp_directory_path() /
+                      ("sluice-limits-" + std::to_string(std::random_device{}()) + ".toml"))
+                         .string();
+  VirtualClock clock;
+  std::vector<config::FileChange> told;
+  config::LimitWatch watch{path, clock,
+                           [this](const config::FileChange& change) { told.push_back(change); }};
+  std::shared_ptr<QuotaTable> api = std::make_shared<QuotaTable>(LimitList(Quota::per_second(10)));
+  std::shared_ptr<LimitTable<Word>> jobs = std::make_shared<LimitTable<Word>>(LimitList(5));
+};
+
+constexpr const char* first = "[api]\neveryone = \"10/s\"\n[jobs]\neveryone = 5\n";
+
+}  // namespace
+
+TEST_CASE("a watch replaces its tables when the file has changed and is at rest", "[config]") {
+  Watched w(first);
+  w.watch.keep("api", w.api);
+  w.watch.keep("jobs", w.jobs);
+  CHECK_FALSE(w.look_twice());  // the file says what the tables have
+  CHECK(w.told.empty());
+  w.write("[api]\neveryone = \"20/s\"\n[jobs]\neveryone = 5\nkeys.a = 9\n");
+  CHECK_FALSE(w.watch.poke());  // it may still be written
+  CHECK(w.api->limit_of("a") == Quota::per_second(10));
+  CHECK(w.watch.poke());
+  CHECK(w.api->limit_of("a") == Quota::per_second(20));
+  CHECK(w.jobs->limit_of("a") == 9);
+  REQUIRE(w.told.size() == 1);
+  CHECK(w.told[0].error.empty());
+  CHECK(w.told[0].changes ==
+        Lines{"api: everyone: 10/s -> 20/s", "jobs: key \"a\": as everyone -> 9"});
+  CHECK_FALSE(w.look_twice());
+  CHECK(w.told.size() == 1);
+}
+
+TEST_CASE("a file that is wrong in one table changes none, and is told once", "[config]") {
+  Watched w(first);
+  w.watch.keep("api", w.api);
+  w.watch.keep("jobs", w.jobs);
+  w.write("[api]\neveryone = \"20/s\"\n[jobs]\neveryone = \"many\"\n");
+  CHECK_FALSE(w.look_twice());
+  CHECK_FALSE(w.look_twice());
+  REQUIRE(w.told.size() == 1);
+  CHECK(w.told[0].error == w.path +
+                               ":4: jobs.everyone: expected a whole number, \"never\" or "
+                               "\"unlimited\", got string");
+  CHECK(w.told[0].changes.empty());
+  CHECK(w.api->limit_of("a") == Quota::per_second(10));
+  w.write("[api]\neveryone = \"20/s\"\n[jobs]\neveryone = 6\n");
+  CHECK(w.look_twice());
+  CHECK(w.jobs->limit_of("a") == 6);
+}
+
+TEST_CASE("a table that the file counts in another unit, or lacks, changes none", "[config]") {
+  Watched w(first);
+  w.watch.keep("api", w.api);
+  w.watch.keep("jobs", w.jobs);
+  w.write("[api]\neveryone = \"20/h\"\nunit = \"1h\"\n[jobs]\neveryone = 6\n");
+  CHECK_FALSE(w.look_twice());
+  REQUIRE(w.told.size() == 1);
+  CHECK(w.told[0].error.rfind(w.path + ": api: the new list of a table must have the same unit",
+                              0) == 0);
+  w.write("[api]\neveryone = \"20/s\"\n");
+  CHECK_FALSE(w.look_twice());
+  REQUIRE(w.told.size() == 2);
+  CHECK(w.told[1].error == w.path + ":1: jobs: unknown; expected api");
+  CHECK(w.jobs->limit_of("a") == 5);
+  CHECK(w.api->limit_of("a") == Quota::per_second(10));
+}
+
+TEST_CASE("a file that is half written, removed and written again loses nothing", "[config]") {
+  Watched w(first);
+  w.watch.keep("api", w.api);
+  w.look_twice();
+  w.write("[api]\neveryone = \"2");  // and more, between two looks
+  CHECK_FALSE(w.watch.poke());
+  w.write("[api]\neveryone = \"20/");
+  CHECK_FALSE(w.watch.poke());
+  CHECK(w.told.empty());
+  w.write("[api]\neveryone = \"20/s\"\n");
+  CHECK(w.look_twice());
+  CHECK(w.api->limit_of("a") == Quota::per_second(20));
+
+  std::filesystem::remove(w.path);
+  CHECK_FALSE(w.look_twice());
+  REQUIRE(w.told.size() == 2);
+  CHECK(w.told[1].error == w.path + ": cannot be read");
+  CHECK(w.api->limit_of("a") == Quota::per_second(20));
+  w.write("[api]\neveryone = \"30/s\"\n");
+  CHECK(w.look_twice());
+  CHECK(w.api->limit_of("a") == Quota::per_second(30));
+}
+
+TEST_CASE("a watch looks on a thread of its own, by its clock", "[config]") {
+  Watched w(first);
+  w.watch.keep("api", w.api);
+  const VirtualClock::AutoAdvance moving(w.clock);
+  w.watch.start();
+  w.watch.start();
+  w.write("[api]\neveryone = \"20/s\"\n");
+  ManualResetEvent waker;
+  w.clock.wait_until(w.clock.now() + 3s, waker);
+  w.watch.stop();
+  CHECK(w.api->limit_of("a") == Quota::per_second(20));
+}
+
+TEST_CASE("a watch rejects a period that is too short, no table, and one name twice", "[config]") {
+  Watched w(first);
+  CHECK_THROWS_AS(config::LimitWatch("x", w.clock, nullptr, {.period = 999us}),
+                  std::invalid_argument);
+  CHECK_THROWS_AS(w.watch.keep("api", std::shared_ptr<QuotaTable>()), std::invalid_argument);
+  w.watch.keep("api", w.api);
+  CHECK_THROWS_AS(w.watch.keep("api", w.jobs), std::invalid_argument);
+}
+
+}  // namespace sluice::test

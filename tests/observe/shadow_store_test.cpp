@@ -1,0 +1,300 @@
+// Limits that decide and are told, and hold up nobody.
+#include <memory>
+#include <set>
+
+#include "sluice/testing/faulty_store.hpp"
+#include "tests/catch.hpp"
+#include "tests/observe/events.hpp"
+#include "tests/support/seed.hpp"
+
+namespace sluice::test {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+struct Shadowed {
+  VirtualClock clock;
+  VirtualClock::AutoAdvance moving{clock};
+  std::unique_ptr<Store> decides = make_virtual_store(clock);
+  testing::FaultyStore inner{*decides};
+  Events events;
+  Metrics metrics;
+  ShadowStore store{inner, events, {"next"}};
+};
+
+std::uint64_t refused(const Metrics& metrics) { return metrics.counts("next").shadow_refusals; }
+
+}  // namespace
+
+TEST_CASE("what a shadow refuses goes ahead, and is told", "[observe][shadow]") {
+  Shadowed s;
+  const TokenBucket next(s.store, "next", Quota::per_second(1).burst(2));
+  CHECK(next.try_acquire("a").remaining == 1);
+  CHECK(next.try_acquire("a").remaining == 0);
+  CHECK(s.events.take().empty());
+  const Decision third = next.try_acquire("a");
+  CHECK(third);
+  CHECK(third.retry_after == 0s);
+  CHECK(third.limit == unlimited);
+  CHECK(s.events.take() == Lines{"decided next a 1 refused (shadow)"});
+  // It charged nothing for that.
+  s.clock.advance(1s);
+  CHECK(next.try_acquire("a").remaining == 0);
+  CHECK(s.events.take().empty());
+}
+
+TEST_CASE("other limiters of the store are obeyed, and told as ever", "[observe][shadow]") {
+  Shadowed s;
+  const TokenBucket bucket(s.store, "api", Quota::per_second(1).burst(1));
+  CHECK(bucket.try_acquire("a"));
+  CHECK_FALSE(bucket.try_acquire("a"));
+  CHECK(bucket.try_acquire(Key{"a", "next"}));
+  CHECK(bucket.try_acquire(Key{"a", "next"}));  // the name of the key decides
+  CHECK(s.events.take() == Lines{"decided next a 1 refused (shadow)"});
+}
+
+TEST_CASE("in a plan a shadow ends nothing, and charges nothing for what others refuse",
+          "[observe][shadow]") {
+  Shadowed s;
+  const TokenBucket now(s.store, "now", Quota::per_second(2).burst(2));
+  const SlidingWindow next(s.store, "next", {{1, 1s}, {5, 1min}});
+  const FixedWindow daily(s.store, "daily", 4, Calendar::daily());
+  const auto ask = [&](std::error_code& error, std::span<Decision> each = {}) {
+    const std::array steps{now.acquire_step("a"), next.acquire_step("a"), daily.acquire_step("a")};
+    return decide(s.store, steps, error, each);
+  };
+  std::error_code error;
+  std::array<Decision, 3> each;
+  const Decision first = ask(error, each);
+  CHECK(first);
+  CHECK(first.limit == 2);  // of a limit that is obeyed
+  CHECK(each[0].remaining == 1);
+  CHECK(each[1].remaining == 0);
+  CHECK(each[2].remaining == 3);
+  CHECK(s.events.take().empty());
+
+  CHECK(ask(error, each));
+  CHECK(each[1].limit == unlimited);
+  CHECK(each[2].remaining == 2);
+  CHECK(s.events.take() == Lines{"decided next a 1 refused (shadow)"});
+
+  const Decision third = ask(error, each);
+  CHECK_FALSE(third);
+  CHECK(third.step == 0);
+  CHECK(third.retry_after == 500ms);
+  CHECK(s.events.take().empty());  // it did not go ahead
+  CHECK(next.remaining("a") == std::vector<Word>{0, 4});
+}
+
+TEST_CASE("the step that refuses or fails is that of the whole plan", "[observe][shadow]") {
+  Shadowed s;
+  const TokenBucket next(s.store, "next", Quota::per_second(1));
+  const TokenBucket a(s.store, "a", Quota::per_second(5));
+  const TokenBucket b(s.store, "b", Quota::per_second(1).burst(1));
+  const auto ask = [&](Cost cost, std::error_code& error) {
+    return decide(s.store, {next.acquire_step("k"), a.acquire_step("k"), b.acquire_step("k", cost)},
+                  error);
+  };
+  std::error_code error;
+  CHECK(ask(1, error));
+  CHECK(ask(1, error).step == 2);
+  CHECK(ask(2, error).step == 2);
+  CHECK(error == Errc::cost_exceeds_capacity);
+}
+
+TEST_CASE("a reservation that a shadow did not grant gives nothing back", "[observe][shadow]") {
+  Shadowed s;
+  const TokenBucket next(s.store, "next", Quota::per_minute(5), {.refund = Refund::in_full});
+  const FixedWindow window(s.store, "next", 5, Calendar::daily());
+  const auto gives_nothing = [](const auto& limiter) {
+    REQUIRE(limiter.try_acquire("a", 5));
+    Reservation free = limiter.reserve("a", 3);
+    CHECK(free);
+    CHECK(free.granted == 3);
+    CHECK(free.wait() == 0s);
+    (void)limiter.settle("a", free, 1);
+    (void)limiter.cancel("a", free);
+    CHECK(limiter.peek("a").remaining == 0);
+  };
+  gives_nothing(next);
+  gives_nothing(window);
+  // One that it granted is a grant.
+  Reservation charged = next.reserve("b", 4);
+  CHECK(next.cancel("b", charged) == 4);
+  CHECK(next.peek("b").remaining == 5);
+}
+
+TEST_CASE("a lease that a shadow did not grant holds nothing and is never lost",
+          "[observe][shadow]") {
+  Shadowed s;
+  const ConcurrencyLimiter jobs(s.store, "next", 1, {.ttl = 1s});
+  Lease held = jobs.try_acquire("a");
+  REQUIRE(held);
+  Lease free = jobs.try_acquire("a");
+  REQUIRE(free);
+  CHECK(s.events.take() == Lines{"decided next a 1 refused (shadow)"});
+  CHECK(held.renew());
+  s.clock.advance(10s);
+  CHECK(held.lost());
+  CHECK_FALSE(free.lost());
+  CHECK(free.renew());
+  CHECK(free.release());
+  Lease again = jobs.try_acquire("a");
+  CHECK(again);
+  CHECK(s.events.take().empty());
+}
+
+TEST_CASE("acquire() never waits for a shadow", "[observe][shadow]") {
+  Shadowed s;
+  const TokenBucket now(s.store, "now", Quota::per_second(10).burst(1));
+  const TokenBucket next(s.store, "next", Quota::per_second(5).burst(1));
+  const Time start = s.clock.now();
+  for (int i = 0; i < 11; ++i) {
+    const Grants grants = acquire({{now, "a"}, {next, "a"}}, 1min);
+    REQUIRE(grants);
+  }
+  CHECK(s.clock.now() - start == 1s);
+  CHECK(s.events.take().size() == 5);
+  CHECK(next.acquire("a", 1, 0s));
+  CHECK(s.clock.now() - start == 1s);
+}
+
+TEST_CASE("a store that fails does not fail a call for its shadow", "[observe][shadow]") {
+  Shadowed s;
+  const TokenBucket next(s.store, "next", Quota::per_second(1));
+  const TokenBucket now(s.store, "now", Quota::per_second(5));
+  s.inner.fail_all(testing::Fault::not_executed(Errc::not_connected));
+  CHECK(next.try_acquire("a"));
+  CHECK(s.events.take() ==
+        Lines{"decided next a 1 " + make_error_code(Errc::not_connected).message() + " (shadow)"});
+  std::error_code error;
+  CHECK_FALSE(decide(s.store, {now.acquire_step("a"), next.acquire_step("a")}, error));
+  CHECK(error == Errc::not_connected);
+  CHECK(s.events.take().empty());
+  s.inner.heal();
+  CHECK(decide(s.store, {now.acquire_step("a"), next.acquire_step("a")}, error));
+}
+
+TEST_CASE("a cost above the shadow's limit is refused by it, and a negative one fails",
+          "[observe][shadow]") {
+  Shadowed s;
+  const TokenBucket next(s.store, "next", Quota::per_second(1).burst(2));
+  const TokenBucket now(s.store, "now", Quota::per_second(5));
+  CHECK(next.try_acquire("a", 3));
+  std::error_code error;
+  CHECK(decide(s.store, {now.acquire_step("a", 3), next.acquire_step("a", 3)}, error));
+  CHECK(s.events.take() ==
+        Lines{"decided next a 3 refused (shadow)", "decided next a 3 refused (shadow)"});
+  CHECK_FALSE(next.try_acquire("a", -1, error));
+  CHECK(error == Errc::invalid_cost);
+  CHECK_FALSE(decide(s.store, {now.acquire_step("a"), next.acquire_step("a", -1)}, error));
+  CHECK(error == Errc::invalid_cost);
+}
+
+TEST_CASE("a shared limiter as a shadow learns its configuration", "[observe][shadow]") {
+  Shadowed s;
+  const SharedTokenBucket next(s.store, "next");
+  std::error_code error;
+  CHECK_FALSE(next.try_acquire("a", 1, error));
+  CHECK(error == Errc::not_configured);
+  next.configure("a", Quota::per_second(1).burst(1));
+  CHECK(next.try_acquire("a"));
+  CHECK(next.try_acquire("a"));
+  CHECK(s.events.take() == Lines{"decided next a 1 refused (shadow)"});
+}
+
+TEST_CASE("a shadow becomes a limit, and a limit a shadow, while in use", "[observe][shadow]") {
+  Shadowed s;
+  const TokenBucket next(s.store, "next", Quota::per_minute(1));
+  const TokenBucket now(s.store, "now", Quota::per_minute(1));
+  CHECK(next.try_acquire("a"));
+  CHECK(next.try_acquire("a"));
+  s.store.set_shadows({"now", "now"});
+  CHECK(s.store.shadows() == std::vector<std::string>{"now"});
+  CHECK_FALSE(next.try_acquire("a"));
+  CHECK(now.try_acquire("a"));
+  CHECK(now.try_acquire("a"));
+}
+
+TEST_CASE("metrics count what shadows would have refused, apart from refusals",
+          "[observe][shadow][metrics]") {
+  VirtualClock clock;
+  Metrics metrics;
+  ShadowStore trial(make_virtual_store(clock), metrics, {"next"});
+  ObservedStore store(static_cast<Store&>(trial), metrics);
+  const TokenBucket next(store, "next", Quota::per_second(1).burst(3));
+  for (int i = 0; i < 10; ++i) CHECK(next.try_acquire("a"));
+  const Metrics::Counts counts = metrics.counts("next");
+  CHECK(counts.allowed == 10);
+  CHECK(counts.refused == 0);
+  CHECK(counts.shadow_refusals == 7);
+  CHECK(metrics.text().find("sluice_shadow_refusals_total{limiter=\"next\"} 7\n") !=
+        std::string::npos);
+  CHECK(metrics.text().find("sluice_shadow_refusals_total{limiter=\"other") == std::string::npos);
+  CHECK(refused(metrics) == 7);
+}
+
+TEST_CASE("an idempotent plan charges its others once, whatever its shadows say",
+          "[observe][shadow]") {
+  Shadowed s;
+  const TokenBucket now(s.store, "now", Quota::per_minute(5));
+  const TokenBucket next(s.store, "next", Quota::per_minute(1));
+  const RequestId id{1, 2};
+  std::error_code error;
+  for (int i = 0; i < 3; ++i) {
+    const std::array steps{now.acquire_step("a"), next.acquire_step("a")};
+    CHECK(decide(s.store, Plan(steps).idempotent(id), error));
+  }
+  CHECK(now.peek("a").remaining == 4);
+}
+
+/// The reference is a program without the shadow, and the shadow alone on what went ahead.
+TEST_CASE("programs run with a shadow as without it", "[observe][shadow]") {
+  Random random("programs run with a shadow as without it");
+  CAPTURE(random.repeat());
+  for (std::size_t program = 0; program < scaled(200, 20); ++program) {
+    VirtualClock clock;
+    const auto inner = make_virtual_store(clock);
+    const auto reference = make_virtual_store(clock);
+    Metrics metrics;
+    ShadowStore store(static_cast<Store&>(*inner), metrics, {"next"});
+    const auto quota = [&] {
+      return Quota::per_second(random.between(1, 20)).burst(random.between(1, 10));
+    };
+    const Quota of_now = quota();
+    const Quota of_next = quota();
+    const TokenBucket now(store, "now", of_now);
+    const TokenBucket next(store, "next", of_next);
+    const TokenBucket now_alone(*reference, "now", of_now);
+    const TokenBucket next_alone(*reference, "next", of_next);
+    std::uint64_t refusals = 0;
+    for (int i = 0; i < 60; ++i) {
+      clock.advance(Span{random.between(0, 200'000)});
+      const auto cost = random.between(1, of_now.capacity());
+      const bool first = random.one_in(2);
+      const Step a = now.acquire_step("k", cost);
+      const Step b = next.acquire_step("k", cost);
+      const std::array steps{first ? a : b, first ? b : a};
+      std::array<Decision, 2> each;
+      std::error_code error;
+      const Decision decision = decide(store, steps, error, each);
+      const Decision expected = now_alone.try_acquire("k", cost);
+      REQUIRE(!error);
+      REQUIRE(decision.allowed == expected.allowed);
+      REQUIRE(decision.retry_after == expected.retry_after);
+      REQUIRE(decision.remaining == expected.remaining);
+      REQUIRE(decision.step == (first ? 0 : 1));
+      if (!decision) continue;
+      std::error_code too_large;
+      const Decision shadow = next_alone.try_acquire("k", cost, too_large);
+      const Decision& told = each[first ? 1 : 0];
+      REQUIRE((told.limit == unlimited) == !shadow.allowed);
+      if (shadow.allowed) REQUIRE(told.remaining == shadow.remaining);
+      if (!shadow.allowed) ++refusals;
+      REQUIRE(refused(metrics) == refusals);
+    }
+  }
+}
+
+}  // namespace sluice::test

@@ -1,0 +1,351 @@
+// Limiters with a table: every key has its limit, and keeps what it spent when the limit changes.
+#include <memory>
+#include <vector>
+
+#include "sluice/sluice.hpp"
+#include "tests/catch.hpp"
+#include "tests/support/seed.hpp"
+#include "tests/support/stores.hpp"
+
+namespace sluice::test {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+LimitList<Quota> quotas() {
+  LimitList list(Quota::per_second(10).burst(5));
+  list.tier("gold", Quota::per_second(100)).assign("alice", "gold");
+  list.limit("bob", Quota::per_minute(3)).allow("health").deny("mallory");
+  return list;
+}
+
+template <class Limiter>
+int admitted(const Limiter& limiter, const Key& key, int most = 2000) {
+  int count = 0;
+  while (count < most && limiter.try_acquire(key)) ++count;
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("a token bucket takes the quota of each key from a table", "[tables]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const auto table = std::make_shared<QuotaTable>(quotas());
+    const TokenBucket bucket(store, "api", table);
+    CHECK(admitted(bucket, "alice") == 100);
+    CHECK(admitted(bucket, "bob") == 3);
+    CHECK(admitted(bucket, "carol") == 5);
+    CHECK(admitted(bucket, "health", 500) == 500);
+    CHECK(admitted(bucket, "mallory") == 0);
+    CHECK(bucket.try_acquire("mallory").retry_after == Decision::never);
+    CHECK(bucket.try_acquire("bob").retry_after == 20s);
+    CHECK(bucket.try_acquire("carol").retry_after == 100ms);
+    CHECK(bucket.try_acquire("alice").limit == 100);
+    clock.advance(100ms);
+    CHECK(admitted(bucket, "alice") == 10);
+    CHECK(admitted(bucket, "carol") == 1);
+    CHECK(bucket.quota() == Quota::per_second(10).burst(5));
+    CHECK(bucket.quota("bob") == Quota::per_minute(3));
+  });
+}
+
+TEST_CASE("what a bucket has spent stays spent under another quota", "[tables]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const auto table = std::make_shared<QuotaTable>(LimitList(Quota::per_second(10).burst(20)));
+    const TokenBucket bucket(store, "api", table);
+    REQUIRE(bucket.try_acquire("a", 15));
+    table->replace(LimitList(Quota::per_second(100).burst(50)));
+    CHECK(bucket.peek("a").remaining == 35);
+    table->replace(LimitList(Quota::per_minute(6).burst(10)));
+    const Decision lowered = bucket.try_acquire("a");
+    CHECK_FALSE(lowered);
+    CHECK(lowered.retry_after == 60s);  // 15 spent; 9 after six tokens of 10 s
+    clock.advance(60s);
+    CHECK(bucket.try_acquire("a"));
+    CHECK_FALSE(bucket.try_acquire("a"));
+  });
+}
+
+TEST_CASE("a denied key keeps its state for the day that it is allowed", "[tables]") {
+  for_each_store([](Store& store, VirtualClock&) {
+    const auto table = std::make_shared<QuotaTable>(LimitList(Quota::per_minute(10)));
+    const TokenBucket bucket(store, "api", table);
+    REQUIRE(bucket.try_acquire("a", 7));
+    LimitList denied = table->list();
+    denied.deny("a");
+    const LimitList allowed = table->list();
+    table->replace(denied);
+    CHECK(admitted(bucket, "a") == 0);
+    table->replace(allowed);
+    CHECK(admitted(bucket, "a") == 3);
+  });
+}
+
+TEST_CASE("every call of a bucket counts with the table", "[tables]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const auto table = std::make_shared<QuotaTable>(quotas());
+    const TokenBucket bucket(store, "api", table, {.longest = 5min});
+    Reservation held = bucket.reserve("bob", 3, 0s);
+    REQUIRE(held);
+    CHECK(bucket.settle("bob", held, 1).given_back == 2);
+    CHECK(bucket.try_acquire_up_to("bob", 3).granted == 2);
+    CHECK(bucket.reserve("bob", 1, 1min).wait() == 20s);
+    CHECK(bucket.block("carol", 2min));
+    CHECK(bucket.try_acquire("carol").retry_after == 2min);
+    bucket.reset("carol");
+    CHECK(bucket.penalize("carol", 5));
+    CHECK_FALSE(bucket.try_acquire("carol"));
+    CHECK(bucket.reward("carol", 2).remaining == 2);
+    Reservation free = bucket.reserve("health", 1000, 0s);
+    CHECK(free);
+    CHECK(bucket.cancel("health", free) == 0);
+    CHECK_FALSE(bucket.reserve("mallory", 1, 1min));
+    std::error_code error;
+    (void)bucket.try_acquire("carol", 6, error);
+    CHECK(error == Errc::cost_exceeds_capacity);
+    (void)bucket.reserve("carol", 1, 6min, error);
+    CHECK(error == Errc::invalid_argument);
+    clock.advance(1s);
+  });
+}
+
+TEST_CASE("a reservation keeps its time under another quota, and what was free is not refunded",
+          "[tables]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    LimitList list(Quota::per_second(1).burst(2));
+    const auto table = std::make_shared<QuotaTable>(list);
+    const TokenBucket bucket(store, "api", table);
+    REQUIRE(bucket.try_acquire("a", 2));
+    const Reservation ahead = bucket.reserve("a", 2, 10s);
+    REQUIRE(ahead.wait() == 2s);
+    table->replace(LimitList(Quota::per_second(10).burst(20)));
+    CHECK(bucket.try_acquire("a").retry_after == 2s);
+    clock.advance(2s);
+    CHECK(bucket.peek("a").remaining == 18);
+
+    table->replace(LimitList(Quota::unlimited()));
+    Reservation free = bucket.reserve("a", 15, 0s);
+    REQUIRE(free);
+    table->replace(LimitList(Quota::per_second(10).burst(20)));
+    REQUIRE(bucket.try_acquire("a", 18));
+    (void)bucket.cancel("a", free);
+    CHECK_FALSE(bucket.try_acquire("a"));
+  });
+}
+
+TEST_CASE("what was granted without a limit gives nothing back once there is one", "[tables]") {
+  for_each_store([](Store& store, VirtualClock&) {
+    const auto quotas = std::make_shared<QuotaTable>(LimitList(Quota::unlimited()));
+    const auto counts = std::make_shared<LimitTable<Word>>(LimitList(unlimited));
+    const TokenBucket bucket(store, "bucket", quotas, {.refund = Refund::in_full});
+    const FixedWindow window(store, "window", counts, Calendar::daily());
+    const SlidingWindowCounter counter(store, "counter", counts, 24h);
+    Reservation of_bucket = bucket.reserve("a", 5, 0s);
+    Reservation of_window = window.reserve("a", 5);
+    Reservation of_counter = counter.reserve("a", 5);
+    quotas->replace(LimitList(Quota::per_minute(5)));
+    counts->replace(LimitList(5));
+    const auto refunds_nothing = [](const auto& limiter, Reservation& grant) {
+      REQUIRE(grant);
+      REQUIRE(limiter.try_acquire("a", 5));
+      (void)limiter.settle("a", grant, 1);
+      (void)limiter.cancel("a", grant);
+      CHECK_FALSE(limiter.try_acquire("a"));
+    };
+    refunds_nothing(bucket, of_bucket);
+    refunds_nothing(window, of_window);
+    refunds_nothing(counter, of_counter);
+  });
+}
+
+TEST_CASE("windows, counters and leases take the limit of each key from a table", "[tables]") {
+  for_each_store([](Store& store, VirtualClock&) {
+    LimitList list(5);
+    list.tier("gold", 20).assign("alice", "gold").limit("bob", 2).allow("health").deny("mallory");
+    const auto table = std::make_shared<LimitTable<Word>>(list);
+    const FixedWindow window(store, "window", table, Calendar::daily());
+    const SlidingWindowCounter counter(store, "counter", table, 1h);
+    const ConcurrencyLimiter jobs(store, "jobs", table, {.ttl = 1h});
+    const auto each_key = [](const auto& admitted_of) {
+      CHECK(admitted_of("alice") == 20);
+      CHECK(admitted_of("bob") == 2);
+      CHECK(admitted_of("carol") == 5);
+      CHECK(admitted_of("health") == 30);
+      CHECK(admitted_of("mallory") == 0);
+    };
+    each_key([&](const char* key) { return admitted(window, key, 30); });
+    each_key([&](const char* key) { return admitted(counter, key, 30); });
+    std::vector<Lease> held;
+    const auto hold = [&](const char* key) {
+      int count = 0;
+      while (count < 30) {
+        Lease lease = jobs.try_acquire(key);
+        if (!lease) break;
+        held.push_back(std::move(lease));
+        ++count;
+      }
+      return count;
+    };
+    each_key(hold);
+    LimitList raised(7);
+    raised.deny("alice").limit("bob", 1);
+    table->replace(raised);
+    CHECK(admitted(window, "carol") == 2);
+    CHECK(admitted(window, "health") == 7);
+    CHECK(admitted(window, "alice") == 0);
+    CHECK(admitted(window, "bob") == 0);
+    CHECK(admitted(counter, "carol") == 2);
+    CHECK(hold("carol") == 2);
+    // Places of a denied key are given back, and those of a free one were never taken.
+    for (Lease& lease : held) lease.release();
+    held.clear();
+    table->replace(list);
+    each_key(hold);
+  });
+}
+
+TEST_CASE("sliding windows take the limits of each key from a table", "[tables]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    LimitList list(WindowLimits{{5, 1s}, {8, 1min}});
+    list.limit("alice", {{20, 1s}, {unlimited, 1min}}).allow("health").deny("mallory");
+    const auto table = std::make_shared<LimitTable<WindowLimits>>(list);
+    const SlidingWindow limit(store, "partner", table);
+    CHECK(admitted(limit, "alice") == 20);
+    CHECK(admitted(limit, "carol") == 5);
+    CHECK(admitted(limit, "health", 50) == 50);
+    CHECK(admitted(limit, "mallory") == 0);
+    CHECK(limit.remaining("alice") == std::vector<Word>{0, unlimited});
+    CHECK(limit.remaining("carol") == std::vector<Word>{0, 3});
+    CHECK(limit.remaining("mallory") == std::vector<Word>{0, 0});
+    clock.advance(1s);
+    CHECK(admitted(limit, "carol") == 3);
+    table->replace(LimitList(WindowLimits{{6, 1s}, {10, 1min}}));
+    CHECK(admitted(limit, "carol") == 2);
+    Reservation held = limit.reserve("dave", 6);
+    REQUIRE(held);
+    CHECK(limit.settle("dave", held, 4).given_back == 2);
+    table->replace(LimitList(WindowLimits{{3, 1s}, {10, 1min}}));
+    CHECK_FALSE(limit.try_acquire("dave"));
+    clock.advance(1s);
+    CHECK(admitted(limit, "dave") == 3);
+    CHECK(limit.block("dave", 1min));
+    limit.reset("dave");
+    CHECK(limit.windows()[0].limit == 3);
+  });
+}
+
+TEST_CASE("a step views the windows of its table after another list has replaced them",
+          "[tables]") {
+  VirtualClock clock;
+  const auto store = make_virtual_store(clock);
+  const auto table =
+      std::make_shared<LimitTable<WindowLimits>>(LimitList(WindowLimits{{5, 1s}, {8, 1min}}));
+  const SlidingWindow limit(*store, "partner", table);
+  const Step step = limit.acquire_step("a", 5);
+  table->replace(LimitList(WindowLimits{{1, 1s}, {1, 1min}}));
+  std::error_code error;
+  CHECK(decide(*store, step, error));
+  CHECK_FALSE(error);
+}
+
+TEST_CASE("a table that is missing, or an option that it cannot have, is rejected", "[tables]") {
+  VirtualClock clock;
+  const auto store = make_virtual_store(clock);
+  const std::shared_ptr<const QuotaTable> none;
+  CHECK_THROWS_AS(TokenBucket(*store, "api", none), std::invalid_argument);
+  const std::shared_ptr<const LimitTable<Word>> no_counts;
+  CHECK_THROWS_AS(FixedWindow(*store, "api", no_counts, Calendar::daily()), std::invalid_argument);
+  CHECK_THROWS_AS(SlidingWindowCounter(*store, "api", no_counts, 1s), std::invalid_argument);
+  CHECK_THROWS_AS(ConcurrencyLimiter(*store, "api", no_counts), std::invalid_argument);
+  const std::shared_ptr<const LimitTable<WindowLimits>> no_windows;
+  CHECK_THROWS_AS(SlidingWindow(*store, "api", no_windows), std::invalid_argument);
+
+  const auto table = std::make_shared<QuotaTable>(quotas());
+  CHECK_THROWS_AS(TokenBucket(*store, "api", table, {.refill = Refill::per_interval(1s)}),
+                  std::invalid_argument);
+  CHECK_THROWS_AS(TokenBucket(*store, "api", table, {.initial = 0}), std::invalid_argument);
+  CHECK_THROWS_AS(TokenBucket(*store, "api", table, {.longest = 2h}), std::invalid_argument);
+  CHECK_THROWS_AS(TokenBucket(*store, "api", table).at("alice"), std::system_error);
+}
+
+TEST_CASE("with a table, the name and the unit name the bucket, whatever the rate", "[tables]") {
+  VirtualClock clock;
+  const auto store = make_virtual_store(clock);
+  const auto by_minute = std::make_shared<QuotaTable>(LimitList(Quota::per_second(10)));
+  const auto by_hour = std::make_shared<QuotaTable>(LimitList(Quota::per_second(10), 1h));
+  CHECK(to_string(TokenBucket(*store, "api", by_minute).acquire_step("a").key) ==
+        "{a}:api:table/1min");
+  CHECK(to_string(TokenBucket(*store, "api", by_hour).acquire_step("a").key) == "{a}:api:table/1h");
+}
+
+/// The reference is a bucket of the largest quota of the run: it admits all that the table admits.
+TEST_CASE("over changes, a key is admitted no more than under the largest quota", "[tables]") {
+  Random random("over changes, a key is admitted no more than under the largest quota");
+  CAPTURE(random.repeat());
+  for (std::size_t program = 0; program < scaled(300, 20); ++program) {
+    for_each_store(
+        [&](Store& store, VirtualClock& clock) {
+          const Quota largest = Quota::per_second(20).burst(40);
+          const auto any = [&] {
+            const auto burst = random.between(1, 40);
+            if (random.one_in(4)) return Quota::per_minute(random.between(1, 60)).burst(burst);
+            return Quota::per_second(random.between(1, 20)).burst(burst);
+          };
+          const auto table = std::make_shared<QuotaTable>(LimitList(any()));
+          const TokenBucket bucket(store, "api", table);
+          const TokenBucket reference(store, "reference", largest);
+          for (int i = 0; i < 60; ++i) {
+            if (random.one_in(6)) table->replace(LimitList(any()));
+            clock.advance(Span{random.between(0, random.one_in(10) ? 100'000'000 : 400'000)});
+            const auto cost = random.between(1, 6);
+            std::error_code error;
+            if (bucket.try_acquire("a", cost, error)) REQUIRE(reference.try_acquire("a", cost));
+          }
+        },
+        Stores::local);
+  }
+}
+
+TEST_CASE("a bucket with a table of one quota answers as one with the quota", "[tables]") {
+  Random random("a bucket with a table of one quota answers as one with the quota");
+  CAPTURE(random.repeat());
+  for (std::size_t program = 0; program < scaled(200, 20); ++program) {
+    for_each_store(
+        [&](Store& store, VirtualClock& clock) {
+          const Quota quota = Quota::per_second(random.between(1, 50)).burst(random.between(1, 30));
+          const TokenBucket plain(store, "plain", quota);
+          const TokenBucket tabled(store, "tabled", std::make_shared<QuotaTable>(LimitList(quota)));
+          std::vector<Reservation> held(2);
+          const auto same = [](const Decision& a, const Decision& b) {
+            REQUIRE(a.allowed == b.allowed);
+            REQUIRE(a.retry_after == b.retry_after);
+            REQUIRE(a.remaining == b.remaining);
+            REQUIRE(a.reset_after == b.reset_after);
+            REQUIRE(a.limit == b.limit);
+          };
+          for (int i = 0; i < 50; ++i) {
+            clock.advance(Span{random.between(0, 200'000)});
+            const auto cost = random.between(0, quota.capacity());
+            switch (random.between(0, 4)) {
+              case 0:
+                held = {plain.reserve("a", cost, 1s), tabled.reserve("a", cost, 1s)};
+                same(held[0], held[1]);
+                break;
+              case 1:
+                if (!held[0] || held[0].granted == 0) break;
+                REQUIRE(plain.cancel("a", held[0]) == tabled.cancel("a", held[1]));
+                break;
+              case 2:
+                same(plain.penalize("a", cost), tabled.penalize("a", cost));
+                break;
+              default:
+                same(plain.try_acquire("a", cost), tabled.try_acquire("a", cost));
+            }
+          }
+        },
+        Stores::local);
+  }
+}
+
+}  // namespace sluice::test
