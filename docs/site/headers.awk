@@ -10,7 +10,7 @@ function group(path, name) {
   name = path
   sub(/\.hpp$/, "", name)
   if (name == "limiters/waitable") return "waiting"
-  if (path ~ /^(limiters|timezone)\//) return "limiters"
+  if (path ~ /^(limiters|timezone|config)\// || name == "limit_table") return "limiters"
   if (path ~ /^rules\//) return "rules"
   if (path ~ /^extend\//) return "extending"
   if (path ~ /^(calls|http)\// || name == "http") return "calls"
@@ -21,7 +21,7 @@ function group(path, name) {
   if (name ~ /^(time|key|quota|decision|reservation|error|rng|clock|virtual_clock)$/) return "values"
   if (name ~ /^(store|store_handle|plan|decide|memory_store|virtual_store|fallback_store|prefetch_store|owned_outcome|circuit_breaker)$/) return "stores"
   if (name ~ /^(wait_options|stop_token)$/) return "waiting"
-  if (name ~ /^(observer|observed_store|metrics)$/) return "observing"
+  if (name ~ /^(observer|observed_store|shadow_store|metrics)$/) return "observing"
   if (name == "detail/count_type") return "values"
   return ""
 }

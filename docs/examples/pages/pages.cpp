@@ -10,6 +10,7 @@
 #include "sluice/asio.hpp"
 #include "sluice/asio/sleep.hpp"
 #include "sluice/calls/with_backoff.hpp"
+#include "sluice/config/limit_file.hpp"
 #include "sluice/extend/store_wrapper.hpp"
 #include "sluice/http.hpp"
 #include "sluice/redis/redis_store.hpp"
@@ -254,6 +255,21 @@ granted.get<Lease>(2).keep_alive(renewer);
 granted.settle(1, tokens_used);
 }
 }  // namespace waiting_page
+
+namespace limit_tables_page {
+void shown(Store& store) {
+const config::LimitFile file("limits.toml");
+const auto quotas = std::make_shared<QuotaTable>(file.quotas("api"));
+const TokenBucket bucket(store, "api", quotas);
+
+config::LimitWatch watch("limits.toml", store.clock(), [](const config::FileChange& change) {
+  for (const std::string& line : change.changes) std::clog << line << '\n';
+  if (!change.error.empty()) std::clog << "limits not changed: " << change.error << '\n';
+});
+watch.keep("api", quotas);
+watch.start();
+}
+}  // namespace limit_tables_page
 
 namespace observing_page {
 void observe(Clock& clock, Metrics& metrics) {
