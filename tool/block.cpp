@@ -29,6 +29,9 @@ void block_by(const Limiter& limiter, const Found& found, Span span) {
 }
 
 void block_bucket(Store& store, const Found& found, const Given& given, Span span) {
+  if (table_unit_in(found.name.unit) > 0) {
+    refuse(found, "of a table is blocked by the program that has the table");
+  }
   const auto unit = bucket_in(found.name.unit);
   if (!unit) refuse(found, "whose key names no rate cannot be blocked");
   const auto quota = bucket_quota(found.name, given, unit->quota);

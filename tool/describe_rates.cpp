@@ -65,7 +65,23 @@ std::optional<Quota> bucket_quota(const KeyName& name, const Given& given, const
   return burst ? std::optional(rate.burst(*burst)) : std::nullopt;
 }
 
+/// Of a key with a table, by the quota that is given.
+void describe_bucket_of_table(const Subject& subject, Word unit) {
+  subject.add("unit", subject.name.unit);
+  if (!subject.given.quota) {
+    subject.result.summary = "counted with a table of quotas: give its --quota";
+    return;
+  }
+  const Quota quota = subject.given.quota->counted_in(Span{unit});
+  const Verdict verdict = ask_bucket(subject, {quota, 1}, subject.given.cost);
+  tell_use(subject, verdict, quota.capacity());
+  tell_limit(subject, quota.capacity(), verdict);
+}
+
 void describe_token_bucket(const Subject& subject) {
+  if (const Word unit = table_unit_in(subject.name.unit)) {
+    return describe_bucket_of_table(subject, unit);
+  }
   const std::optional<BucketUnit> rate = bucket_in(subject.name.unit);
   const auto widest = rate ? widest_of(*rate) : std::nullopt;
   if (!widest) {

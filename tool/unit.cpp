@@ -27,6 +27,11 @@ std::optional<BucketUnit> bucket_in(std::string_view unit) try {
   return std::nullopt;
 }
 
+Word table_unit_in(std::string_view unit) {
+  constexpr std::string_view begin = "table/";
+  return unit.rfind(begin, 0) == 0 ? span_in(unit.substr(begin.size())) : 0;
+}
+
 std::vector<Word> spans_in(std::string_view unit) {
   std::vector<Word> spans;
   unit = unit.substr(0, unit.find(','));

@@ -22,6 +22,10 @@ struct BucketUnit {
 };
 [[nodiscard]] std::optional<BucketUnit> bucket_in(std::string_view unit);
 
+/// Of a bucket with a table of quotas: "table/1min", whose states are counted in a minute. 0 of
+/// others.
+[[nodiscard]] Word table_unit_in(std::string_view unit);
+
 /// Of a sliding window: "1s+1min,grants". Empty if there are none.
 [[nodiscard]] std::vector<Word> spans_in(std::string_view unit);
 

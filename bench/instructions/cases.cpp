@@ -84,7 +84,7 @@ constexpr InstructionCase cases[] = {
      bound_refused_for_long, 214},
     {"instructions/bound_throwing_form", "bound bucket, the form that throws", bound_throwing_form,
      294},
-    {"instructions/bucket_by_name", "bucket by name, allowed, partly spent", bucket_by_name, 564},
+    {"instructions/bucket_by_name", "bucket by name, allowed, partly spent", bucket_by_name, 575},
     {"instructions/fixed_window_by_name", "fixed window by name, allowed", fixed_window_by_name,
      1750},
     {"instructions/mutex_bucket", "mutex, doubles and a clock", mutex_bucket, 0},

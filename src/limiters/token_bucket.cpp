@@ -107,12 +107,9 @@ TokenBucket::TokenBucket(const StoreHandle& store, detail::TextArg name,
                               : TokenBucketRule::max_ahead;
 }
 
-Step TokenBucket::simple_of_table(const Operation& operation, const Key& key,
-                                  Cost cost) const noexcept {
-  Step result{&operation, named(key), {}};
-  detail::pack(result.args, TokenBucketRule::args(quota_.of(key), cost));
-  if (detail::is_constant(result.args[0])) result = detail::constant_step(result);
-  return result;
+void TokenBucket::count_with_table(Step& simple, const Key& key, Cost cost) const noexcept {
+  detail::pack(simple.args, TokenBucketRule::args(quota_.of(key), cost));
+  if (detail::is_constant(simple.args[0])) simple = detail::constant_step(simple);
 }
 
 Arguments TokenBucket::shape_of_table(const Key& key) const noexcept {

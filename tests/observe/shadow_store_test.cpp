@@ -1,6 +1,7 @@
 // Limits that decide and are told, and hold up nobody.
+#include <algorithm>
+#include <array>
 #include <memory>
-#include <set>
 
 #include "sluice/testing/faulty_store.hpp"
 #include "tests/catch.hpp"
@@ -215,6 +216,53 @@ TEST_CASE("a shadow becomes a limit, and a limit a shadow, while in use", "[obse
   CHECK_FALSE(next.try_acquire("a"));
   CHECK(now.try_acquire("a"));
   CHECK(now.try_acquire("a"));
+}
+
+TEST_CASE("alternatives and batches have shadows too", "[observe][shadow]") {
+  Shadowed s;
+  s.store.set_shadows({"next", "later", "after"});
+  const TokenBucket next(s.store, "next", Quota::per_minute(1));
+  const TokenBucket after(s.store, "after", Quota::per_minute(1));
+  const TokenBucket now(s.store, "now", Quota::per_minute(5));
+  const TokenBucket other(s.store, "other", Quota::per_minute(5));
+  REQUIRE(next.try_acquire("a"));
+  REQUIRE(after.try_acquire("a"));
+  const std::vector<Claim> first{{next, "a"}, {now, "a"}};
+  const std::vector<Claim> second{{other, "a"}};
+  const Grants grants = acquire(first_of({first, second}), 1min);
+  REQUIRE(grants);
+  CHECK(now.peek("a").remaining == 4);
+  CHECK(other.peek("a").remaining == 5);
+  (void)s.events.take();
+
+  const std::array steps{next.acquire_step("a"), after.acquire_step("a"), now.acquire_step("a", 4),
+                         now.acquire_step("b", 5)};
+  const std::array plans{Plan(steps[0]), Plan(steps[1]), Plan(steps[2]), Plan(steps[3])};
+  std::array<Decision, 4> results;
+  std::array<std::error_code, 4> errors;
+  decide_batch(s.store, plans, results, errors);
+  const auto allowed = std::count_if(results.begin(), results.end(),
+                                     [](const Decision& decision) { return decision.allowed; });
+  CHECK(allowed == 4);
+  CHECK(s.events.take() ==
+        Lines{"decided next a 1 refused (shadow)", "decided after a 1 refused (shadow)"});
+}
+
+TEST_CASE("calls under way end with a shadow store", "[observe][shadow]") {
+  VirtualClock clock;
+  const auto decides = make_virtual_store(clock);
+  testing::FaultyStore inner{*decides};
+  Events events;
+  std::error_code ended;
+  {
+    ShadowStore store(static_cast<Store&>(inner), events, {"next"});
+    const TokenBucket next(store, "next", Quota::per_second(1));
+    inner.fail_all(testing::Fault::none().late(1h));
+    next.try_acquire_then("a", 1, [&](std::error_code error, const Decision&) { ended = error; });
+    CHECK_FALSE(ended);
+  }
+  CHECK(ended);
+  clock.advance(2h);
 }
 
 TEST_CASE("metrics count what shadows would have refused, apart from refusals",

@@ -2,6 +2,7 @@
 #include <cstring>
 #include <limits>
 
+#include "sluice/sluice.hpp"
 #include "src/testing/generators.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/seed.hpp"
@@ -67,6 +68,28 @@ TEST_CASE("each kind of state is described as what it is", "[kinds]") {
   }
 }
 
+TEST_CASE("a bucket with a table of quotas is described by the quota that is given", "[kinds]") {
+  VirtualClock clock;
+  const Quota quota = Quota::per_second(10).burst(20);
+  const TokenBucket bucket(make_virtual_store(clock), "api",
+                           std::make_shared<QuotaTable>(LimitList(quota)));
+  REQUIRE(bucket.try_acquire("a", 15));
+  KeyName of_table = name;
+  of_table.unit = "table/1min";
+  const Word now = to_word(clock.now());
+  const StoredState spent{StateKind::token_bucket,
+                          {token_bucket::word_of(15 * Word{60'000'000}), now}};
+  const auto unknown = tool::describe(of_table, spent, {}, now);
+  CHECK(unknown.is_sound);
+  CHECK(unknown.summary == "counted with a table of quotas: give its --quota");
+  const auto known = tool::describe(of_table, spent, {.quota = quota}, now);
+  CHECK(known.limit == 20);
+  REQUIRE(known.verdict);
+  CHECK(known.verdict->remaining == bucket.peek("a").remaining);
+  CHECK_THROWS_AS(tool::describe(of_table, spent, {.quota = Quota::per_hour(1)}, now),
+                  std::invalid_argument);
+}
+
 TEST_CASE("a constant has no state", "[kinds]") {
   CHECK_FALSE(tool::describe(name, {StateKind::constant, {0, 0}}, {}, 1).is_sound);
 }
@@ -92,10 +115,11 @@ TEST_CASE("a state becomes bytes and is read again", "[kinds]") {
 TEST_CASE("any words under any unit are described or found unsound", "[kinds]") {
   Random random("any words under any unit are described or found unsound");
   CAPTURE(random.repeat());
-  const std::string_view units[]{"",    "10/s",      "1/s@1min",          "7/3us",
-                                 "1s",  "daily@UTC", "1s+1min+1h,grants", "1min+10s",
-                                 "%ff", "never",     "9999999999999/d",   "1s,unlimited",
-                                 "@",   "+",         "1/1us@100d",        "0/s"};
+  const std::string_view units[]{"",           "10/s",      "1/s@1min",          "7/3us",
+                                 "1s",         "daily@UTC", "1s+1min+1h,grants", "1min+10s",
+                                 "%ff",        "never",     "9999999999999/d",   "1s,unlimited",
+                                 "@",          "+",         "1/1us@100d",        "0/s",
+                                 "table/1min", "table/"};
   std::size_t sound = 0;
   std::size_t unsound = 0;
   for (std::size_t i = 0; i < scaled(20'000); ++i) {

@@ -206,14 +206,15 @@ class TokenBucket : public KeyedLimiter<TokenBucket> {
 
  private:
   [[nodiscard]] Step simple(const Operation& operation, const Key& key, Cost cost) const noexcept {
-    if (has_table()) return simple_of_table(operation, key, cost);
     Step result{&operation, named(key), args_};
     result.args[4] = cost.value();
+    if (has_table()) [[unlikely]] count_with_table(result, key, cost);
     return result;
   }
   [[nodiscard]] Step shaped(const Operation& operation, const Key& key, Word first,
                             Word second) const noexcept {
-    Step result{&operation, named(key), has_table() ? shape_of_table(key) : shape_};
+    Step result{&operation, named(key), shape_};
+    if (has_table()) result.args = shape_of_table(key);
     result.args[6] = first;
     result.args[7] = second;
     return detail::by_limit(result);
@@ -227,8 +228,7 @@ class TokenBucket : public KeyedLimiter<TokenBucket> {
     return shaped(token_bucket_adjust, key, static_cast<Word>(change), amount);
   }
 
-  [[nodiscard]] Step simple_of_table(const Operation& operation, const Key& key,
-                                     Cost cost) const noexcept;
+  void count_with_table(Step& simple, const Key& key, Cost cost) const noexcept;
   [[nodiscard]] Arguments shape_of_table(const Key& key) const noexcept;
 
   detail::LimitOf<Quota> quota_;

@@ -1,4 +1,7 @@
-// Building a list of limits, and comparing two.
+// Building a list of limits, and comparing two: templates, which one file for each kind of limit
+// instantiates, so that a program links the kinds that it uses.
+#pragma once
+
 #include <string>
 #include <vector>
 
@@ -9,17 +12,14 @@
 #include "src/util/quoted.hpp"
 
 namespace sluice {
-namespace {
-
-using detail::LimitForm;
-using detail::quoted;
+namespace detail::tables {
 
 /// In bytes.
-constexpr std::size_t longest_compared = 64;
+inline constexpr std::size_t longest_compared = 64;
 
-[[noreturn]] void reject(const std::string& what) { throw std::invalid_argument(what); }
+[[noreturn]] inline void reject(const std::string& what) { throw std::invalid_argument(what); }
 
-std::string valid(const char* what, std::string_view text) {
+inline std::string valid(const char* what, std::string_view text) {
   if (text.empty() || text.size() > Key::max_part_bytes) {
     reject(std::string("the name of a ") + what + " must be 1 byte to 1 MiB long, got " +
            std::to_string(text.size()) + " bytes");
@@ -58,15 +58,16 @@ void compare(const Map& from, const Map& to, const std::string& what, const std:
   }
 }
 
-}  // namespace
+}  // namespace detail::tables
 
 template <class Limit>
 LimitList<Limit>::LimitList(Limit everyone, SpanArg unit)
     : everyone_(std::move(everyone)), unit_(unit) {
   constexpr Span longest{std::chrono::hours{24}};
   if (std::same_as<Limit, Quota> && (unit_ < Span{1} || unit_ > longest || !unit.is_exact())) {
-    reject("the unit of a table of quotas must be 1 us to 1 day, in whole microseconds, got " +
-           std::to_string(unit_.count()) + " us");
+    detail::tables::reject(
+        "the unit of a table of quotas must be 1 us to 1 day, in whole microseconds, got " +
+        std::to_string(unit_.count()) + " us");
   }
   check("everyone", everyone_);
 }
@@ -74,20 +75,21 @@ LimitList<Limit>::LimitList(Limit everyone, SpanArg unit)
 template <class Limit>
 void LimitList<Limit>::check(const std::string& whose, const Limit& limit) const {
   try {
-    LimitForm<Limit>::check(limit, everyone_, unit_);
+    detail::LimitForm<Limit>::check(limit, everyone_, unit_);
   } catch (const std::invalid_argument& error) {
-    reject(whose + ": " + error.what());
+    detail::tables::reject(whose + ": " + error.what());
   }
 }
 
 template <class Limit>
 LimitList<Limit>& LimitList<Limit>::tier(detail::TextArg name, Limit limit) {
-  const std::string which = "tier " + quoted(name);
-  std::string own = valid("tier", name);
+  const std::string which = "tier " + detail::quoted(name);
+  std::string own = detail::tables::valid("tier", name);
   check(which, limit);
   if (const auto there = tiers_.find(own); there != tiers_.end()) {
-    reject(which + " stands twice: with " + LimitForm<Limit>::text(there->second) + " and with " +
-           LimitForm<Limit>::text(limit));
+    detail::tables::reject(which + " stands twice: with " +
+                           detail::LimitForm<Limit>::text(there->second) + " and with " +
+                           detail::LimitForm<Limit>::text(limit));
   }
   tiers_.emplace(std::move(own), std::move(limit));
   return *this;
@@ -99,36 +101,38 @@ LimitList<Limit>& LimitList<Limit>::assign(detail::TextArg key, detail::TextArg 
   if (there == tiers_.end()) {
     std::vector<std::string_view> names;
     for (const auto& [name, limit] : tiers_) names.push_back(name);
-    const bool is_long = tier.view().size() > longest_compared;
+    const bool is_long = tier.view().size() > detail::tables::longest_compared;
     const std::string_view near = is_long ? "" : detail::nearest(tier.view(), names);
-    reject("key " + quoted(key) + ": there is no tier " + quoted(tier) +
-           (near.empty() ? "" : "; did you mean " + quoted(near) + "?"));
+    detail::tables::reject("key " + detail::quoted(key) + ": there is no tier " +
+                           detail::quoted(tier) +
+                           (near.empty() ? "" : "; did you mean " + detail::quoted(near) + "?"));
   }
   return add(key, {there->first, there->second});
 }
 
 template <class Limit>
 LimitList<Limit>& LimitList<Limit>::limit(detail::TextArg key, Limit limit) {
-  check("key " + quoted(key), limit);
+  check("key " + detail::quoted(key), limit);
   return add(key, {"", std::move(limit)});
 }
 
 template <class Limit>
 LimitList<Limit>& LimitList<Limit>::allow(detail::TextArg key) {
-  return add(key, {"", LimitForm<Limit>::constant(everyone_, unlimited)});
+  return add(key, {"", detail::LimitForm<Limit>::constant(everyone_, unlimited)});
 }
 
 template <class Limit>
 LimitList<Limit>& LimitList<Limit>::deny(detail::TextArg key) {
-  return add(key, {"", LimitForm<Limit>::constant(everyone_, 0)});
+  return add(key, {"", detail::LimitForm<Limit>::constant(everyone_, 0)});
 }
 
 template <class Limit>
 LimitList<Limit>& LimitList<Limit>::add(detail::TextArg key, Row row) {
-  std::string own = valid("key", key);
+  std::string own = detail::tables::valid("key", key);
   if (const auto there = rows_.find(own); there != rows_.end()) {
-    reject("key " + quoted(key) + " stands twice: with " + text_of<Limit>(there->second) +
-           " and with " + text_of<Limit>(row));
+    detail::tables::reject("key " + detail::quoted(key) + " stands twice: with " +
+                           detail::tables::text_of<Limit>(there->second) + " and with " +
+                           detail::tables::text_of<Limit>(row));
   }
   rows_.emplace(std::move(own), std::move(row));
   return *this;
@@ -136,7 +140,7 @@ LimitList<Limit>& LimitList<Limit>::add(detail::TextArg key, Row row) {
 
 template <class Limit>
 std::vector<std::string> difference(const LimitList<Limit>& from, const LimitList<Limit>& to) {
-  using Form = LimitForm<Limit>;
+  using Form = detail::LimitForm<Limit>;
   std::vector<std::string> lines;
   if (from.unit() != to.unit()) {
     lines.push_back("unit: " + detail::span_text(from.unit()) + " -> " +
@@ -145,17 +149,10 @@ std::vector<std::string> difference(const LimitList<Limit>& from, const LimitLis
   const std::string was = Form::text(from.everyone());
   const std::string is = Form::text(to.everyone());
   if (was != is) lines.push_back("everyone: " + was + " -> " + is);
-  compare(from.tiers(), to.tiers(), "tier ", "none", Form::text, lines);
-  compare(from.rows(), to.rows(), "key ", "as everyone", text_of<Limit>, lines);
+  detail::tables::compare(from.tiers(), to.tiers(), "tier ", "none", Form::text, lines);
+  detail::tables::compare(from.rows(), to.rows(), "key ", "as everyone",
+                          detail::tables::text_of<Limit>, lines);
   return lines;
 }
-
-template class LimitList<Quota>;
-template class LimitList<Word>;
-template class LimitList<WindowLimits>;
-template std::vector<std::string> difference(const LimitList<Quota>&, const LimitList<Quota>&);
-template std::vector<std::string> difference(const LimitList<Word>&, const LimitList<Word>&);
-template std::vector<std::string> difference(const LimitList<WindowLimits>&,
-                                             const LimitList<WindowLimits>&);
 
 }  // namespace sluice

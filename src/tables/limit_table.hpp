@@ -1,23 +1,22 @@
-// The table that limiters read.
-#include "sluice/limit_table.hpp"
+// The table that limiters read: templates, as in limit_list.hpp.
+#pragma once
 
 #include <algorithm>
 #include <mutex>
 
-#include "sluice/rules/sliding_window.hpp"
 #include "src/tables/key_index.hpp"
-#include "src/tables/limit_forms.hpp"
+#include "src/tables/limit_list.hpp"
 #include "src/util/published.hpp"
 
 namespace sluice {
-namespace {
+namespace detail::tables {
 
 /// What limiters read of each limit. That of windows is kept for the life of the table, because
 /// steps that are under way view its words.
 template <class Limit>
 class Keeper {
  public:
-  detail::Counted<Limit> counted(const LimitList<Limit>& list, const Limit& limit) {
+  sluice::detail::Counted<Limit> counted(const LimitList<Limit>& list, const Limit& limit) {
     if constexpr (std::same_as<Limit, Quota>) return limit.counted_in(list.unit());
     if constexpr (std::same_as<Limit, Word>) return limit;
   }
@@ -26,23 +25,23 @@ class Keeper {
 template <>
 class Keeper<WindowLimits> {
  public:
-  const detail::CountedWindows* counted(const LimitList<WindowLimits>& /*list*/,
-                                        const WindowLimits& windows) {
+  const CountedWindows* counted(const LimitList<WindowLimits>& /*list*/,
+                                const WindowLimits& windows) {
     std::vector<Word> limits;
     for (const WindowLimit& window : windows) limits.push_back(window.limit);
     auto& kept = kept_[limits];
-    if (!kept) kept = std::make_unique<detail::CountedWindows>(windows);
+    if (!kept) kept = std::make_unique<CountedWindows>(windows);
     return kept.get();
   }
 
  private:
-  std::map<std::vector<Word>, std::unique_ptr<const detail::CountedWindows>> kept_;
+  std::map<std::vector<Word>, std::unique_ptr<const CountedWindows>> kept_;
 };
 
 /// A list, and what a call reads of it.
 template <class Limit>
 struct Compiled {
-  using Counted = detail::Counted<Limit>;
+  using Counted = sluice::detail::Counted<Limit>;
 
   Compiled(LimitList<Limit> the_list, Keeper<Limit>& keeper)
       : list(std::move(the_list)),
@@ -53,7 +52,7 @@ struct Compiled {
     return own != nullptr ? *own : everyone;
   }
   static auto rows_of(const LimitList<Limit>& list, Keeper<Limit>& keeper) {
-    std::vector<typename detail::KeyIndex<Counted>::Row> rows;
+    std::vector<typename KeyIndex<Counted>::Row> rows;
     rows.reserve(list.rows().size());
     for (const auto& [key, row] : list.rows())
       rows.push_back({key, keeper.counted(list, row.limit)});
@@ -62,34 +61,27 @@ struct Compiled {
 
   LimitList<Limit> list;
   Counted everyone;
-  detail::KeyIndex<Counted> index;
+  KeyIndex<Counted> index;
 };
 
-}  // namespace
-
-detail::CountedWindows::CountedWindows(WindowLimits the_windows) : windows(std::move(the_windows)) {
-  for (const auto& [limit, span] : windows) {
-    least = std::min(least, limit);
-    longest = std::max(longest, span.count());
-    words.push_back(std::min(limit, SlidingWindowRule::max_limit));  // as large as can be
-    words.push_back(span.count());
-  }
-}
+}  // namespace detail::tables
 
 template <class Limit>
 struct LimitTable<Limit>::Impl {
   explicit Impl(LimitList<Limit> list)
-      : unit(list.unit()), now(std::make_unique<const Compiled<Limit>>(std::move(list), keeper)) {}
+      : unit(list.unit()),
+        now(std::make_unique<const detail::tables::Compiled<Limit>>(std::move(list), keeper)) {}
 
   /// REQUIRES: `writer` is locked, until the list is no longer used.
   const LimitList<Limit>& list() const {
-    return *now.read([](const Compiled<Limit>& compiled) { return &compiled.list; });
+    return *now.read(
+        [](const detail::tables::Compiled<Limit>& compiled) { return &compiled.list; });
   }
 
   const Span unit;
   std::mutex writer;
-  Keeper<Limit> keeper;
-  detail::Published<Compiled<Limit>> now;
+  detail::tables::Keeper<Limit> keeper;
+  detail::Published<detail::tables::Compiled<Limit>> now;
 };
 
 template <class Limit>
@@ -116,7 +108,8 @@ std::vector<std::string> LimitTable<Limit>::replace(LimitList<Limit> list) {
   const std::lock_guard lock(impl_->writer);
   std::vector<std::string> changes = difference(impl_->list(), list);
   if (changes.empty()) return changes;
-  impl_->now.replace(std::make_unique<const Compiled<Limit>>(std::move(list), impl_->keeper));
+  impl_->now.replace(
+      std::make_unique<const detail::tables::Compiled<Limit>>(std::move(list), impl_->keeper));
   return changes;
 }
 
@@ -129,7 +122,7 @@ LimitList<Limit> LimitTable<Limit>::list() const {
 template <class Limit>
 Limit LimitTable<Limit>::limit_of(std::string_view key) const {
   const std::lock_guard lock(impl_->writer);
-  return impl_->now.read([key](const Compiled<Limit>& now) {
+  return impl_->now.read([key](const detail::tables::Compiled<Limit>& now) {
     const auto row = now.list.rows().find(key);
     return row == now.list.rows().end() ? now.list.everyone() : row->second.limit;
   });
@@ -137,12 +130,13 @@ Limit LimitTable<Limit>::limit_of(std::string_view key) const {
 
 template <class Limit>
 detail::Counted<Limit> LimitTable<Limit>::counted(std::string_view key) const noexcept {
-  return impl_->now.read([key](const Compiled<Limit>& now) { return now.find(key); });
+  return impl_->now.read(
+      [key](const detail::tables::Compiled<Limit>& now) { return now.find(key); });
 }
 
 template <class Limit>
 detail::Counted<Limit> LimitTable<Limit>::counted_everyone() const noexcept {
-  return impl_->now.read([](const Compiled<Limit>& now) { return now.everyone; });
+  return impl_->now.read([](const detail::tables::Compiled<Limit>& now) { return now.everyone; });
 }
 
 template <class Limit>
@@ -172,14 +166,5 @@ Counted<Limit> LimitOf<Limit>::in_table(const Key& key) const noexcept {
   return table_->counted(key.tag());
 }
 
-template class LimitOf<Quota>;
-template class LimitOf<Word>;
-template class LimitOf<WindowLimits>;
-
 }  // namespace detail
-
-template class LimitTable<Quota>;
-template class LimitTable<Word>;
-template class LimitTable<WindowLimits>;
-
 }  // namespace sluice
