@@ -18,7 +18,7 @@ function group(path, name) {
   if (path ~ /^redis\//) return "redis"
   if (path ~ /^sim\//) return "simulation"
   if (path ~ /^testing\// || name == "testing") return "testing"
-  if (name ~ /^(time|key|quota|decision|reservation|error|rng|clock|virtual_clock)$/) return "values"
+  if (name ~ /^(time|key|quota|decision|reservation|error|rng|clock|virtual_clock|version)$/) return "values"
   if (name ~ /^(store|store_handle|plan|decide|memory_store|virtual_store|fallback_store|prefetch_store|owned_outcome|circuit_breaker)$/) return "stores"
   if (name ~ /^(wait_options|stop_token)$/) return "waiting"
   if (name ~ /^(observer|observed_store|metrics)$/) return "observing"
@@ -84,7 +84,8 @@ opening {
   opening = 0
 }
 
-/^namespace sluice[a-z_:]* \{/ && !/detail/ {
+# A header of macros has no namespace.
+/^namespace sluice[a-z_:]* \{/ && !/detail/ || /^#pragma once/ && path == "version.hpp" {
   print_comments()
   # An unknown header: doxygen reports what follows, and ./dev docs fails.
   if (name == "") print $0 " /** \\file no_group_in_headers_awk */"
@@ -123,6 +124,8 @@ hidden != "" {
 }
 
 { print_comments() }
+
+END { if (opened) print "/** @} */" }
 
 path ~ /^limiters\/(keyed_limiter|waitable)/ && /^ protected:/ { sub(/protected/, "private") }
 
