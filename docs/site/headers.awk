@@ -79,13 +79,19 @@ NR == 1 {
   name = group(path)
 }
 
+# A header of macros has no namespace.
+NR == 1 && path == "version.hpp" {
+  print "/** \\addtogroup " name
+  opening = opened = 1
+  next
+}
+
 opening {
   $0 = "@{ */ " $0
   opening = 0
 }
 
-# A header of macros has no namespace.
-/^namespace sluice[a-z_:]* \{/ && !/detail/ || /^#pragma once/ && path == "version.hpp" {
+/^namespace sluice[a-z_:]* \{/ && !/detail/ {
   print_comments()
   # An unknown header: doxygen reports what follows, and ./dev docs fails.
   if (name == "") print $0 " /** \\file no_group_in_headers_awk */"

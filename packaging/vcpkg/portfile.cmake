@@ -1,0 +1,20 @@
+# An overlay port of vcpkg for the checkout that it lies in:
+#
+#   vcpkg install "sluice[asio,redis]" --overlay-ports=packaging/vcpkg
+set(SOURCE_PATH "${CURRENT_PORT_DIR}/../..")
+vcpkg_check_features(OUT_FEATURE_OPTIONS options
+  FEATURES
+    asio SLUICE_ASIO
+    redis SLUICE_REDIS
+    sim SLUICE_SIM
+    timezone SLUICE_TIMEZONE
+)
+vcpkg_cmake_configure(SOURCE_PATH "${SOURCE_PATH}"
+  OPTIONS ${options} -DSLUICE_TESTS=OFF -DSLUICE_EXAMPLES=OFF -DSLUICE_BENCH=OFF -DSLUICE_TOOLS=OFF
+)
+vcpkg_cmake_install()
+vcpkg_cmake_config_fixup(CONFIG_PATH lib/cmake/sluice)
+vcpkg_fixup_pkgconfig()
+file(REMOVE_RECURSE "${CURRENT_PACKAGES_DIR}/debug/include" "${CURRENT_PACKAGES_DIR}/debug/share")
+file(INSTALL "${CURRENT_PORT_DIR}/usage" DESTINATION "${CURRENT_PACKAGES_DIR}/share/${PORT}")
+vcpkg_install_copyright(FILE_LIST "${SOURCE_PATH}/LICENSE")
