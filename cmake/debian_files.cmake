@@ -64,9 +64,5 @@ Foundation, under the Apache License 2.0: /usr/share/common-licenses/Apache-2.0.
     file(WRITE "${page}" "${text}")
     compress("${page}")
   endforeach()
-  # Whatever the umask is.
-  file(CHMOD_RECURSE "${staged}/${component}/usr/share"
-    FILE_PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ
-    DIRECTORY_PERMISSIONS ${CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS}
-  )
+  execute_process(COMMAND chmod -R u=rwX,go=rX "${staged}/${component}" COMMAND_ERROR_IS_FATAL ANY)  # whatever the umask is
 endforeach()
