@@ -1,6 +1,10 @@
 # A recipe of Conan 2 for the checkout that it lies in:
 #
 #   conan create packaging/conan --build=missing
+#
+# Run: Conan 2.9 exported the recipe, took Boost, hiredis, OpenSSL and date from Debian 12 ([platform_requires] of the
+# profile), configured it with all options and compiled 244 of 281 files; then the run was ended. Not run: package(),
+# test_package, and the packages of ConanCenter.
 import os
 
 from conan import ConanFile
