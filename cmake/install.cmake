@@ -1,5 +1,5 @@
 # What is installed: one export set per component, so that a component left out is a missing file
-# that sluice-config.cmake can name.
+# that sluice-config.cmake can name. The COMPONENT of a rule is the Debian package that has the files (packages.cmake).
 include(CMakePackageConfigHelpers)
 
 set(package_folder "${CMAKE_INSTALL_LIBDIR}/cmake/sluice")
@@ -36,18 +36,20 @@ function(sluice_install component)
     return()
   endif()
   install(TARGETS ${target} EXPORT sluice-${component}-targets
-    RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}"
-    LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
-    ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
+    RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT libsluice
+    LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT libsluice NAMELINK_COMPONENT libsluice-dev
+    ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT libsluice-dev
   )
-  install(EXPORT sluice-${component}-targets NAMESPACE sluice:: DESTINATION "${package_folder}")
+  install(EXPORT sluice-${component}-targets NAMESPACE sluice:: DESTINATION "${package_folder}"
+    COMPONENT libsluice-dev
+  )
 
   get_target_property(kind ${target} TYPE)
   if(NOT kind STREQUAL "INTERFACE_LIBRARY")
     get_target_property(name ${target} OUTPUT_NAME)
     configure_file("${PROJECT_SOURCE_DIR}/cmake/${name}.pc.in" "${CMAKE_CURRENT_BINARY_DIR}/${name}.pc" @ONLY)
     install(FILES "${CMAKE_CURRENT_BINARY_DIR}/${name}.pc"
-      DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig"
+      DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig" COMPONENT libsluice-dev
     )
   endif()
 endfunction()
@@ -70,7 +72,7 @@ if(NOT SLUICE_TIMEZONE)
   list(APPEND headers_left_out PATTERN "timezone" EXCLUDE)
 endif()
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/sluice"
-  DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
+  DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT libsluice-dev
   FILES_MATCHING PATTERN "*.hpp" ${headers_left_out}
 )
 if(SLUICE_SIM)
@@ -82,7 +84,7 @@ if(SLUICE_SIM)
     list(APPEND headers_left_out PATTERN "world*" EXCLUDE)
   endif()
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/sim/include/sluice"
-    DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
+    DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT libsluice-dev
     FILES_MATCHING PATTERN "*.hpp" ${headers_left_out}
   )
 endif()
@@ -97,26 +99,27 @@ write_basic_package_version_file("${CMAKE_CURRENT_BINARY_DIR}/sluice-config-vers
 install(FILES
   "${CMAKE_CURRENT_BINARY_DIR}/sluice-config.cmake"
   "${CMAKE_CURRENT_BINARY_DIR}/sluice-config-version.cmake"
-  DESTINATION "${package_folder}"
+  DESTINATION "${package_folder}" COMPONENT libsluice-dev
 )
 
 if(TARGET sluice_redis)
   install(FILES "${PROJECT_BINARY_DIR}/backends/redis/redis_functions.lua"
-    DESTINATION "${CMAKE_INSTALL_DATADIR}/sluice"
+    DESTINATION "${CMAKE_INSTALL_DATADIR}/sluice" COMPONENT libsluice-dev
   )
 endif()
 
 if(TARGET sluice-sim)
   # Where the programs look, relative to themselves: scenarios, and the page of reports if it was built.
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/scenarios"
-    DESTINATION "${CMAKE_INSTALL_DATADIR}/sluice" FILES_MATCHING PATTERN "*.toml" PATTERN "*.csv" PATTERN "*.figures"
+    DESTINATION "${CMAKE_INSTALL_DATADIR}/sluice" COMPONENT sluice-tools
+    FILES_MATCHING PATTERN "*.toml" PATTERN "*.csv" PATTERN "*.figures"
   )
   install(FILES "${PROJECT_SOURCE_DIR}/sim/report/dist/report.html"
-    DESTINATION "${CMAKE_INSTALL_DATADIR}/sluice" OPTIONAL
+    DESTINATION "${CMAKE_INSTALL_DATADIR}/sluice" COMPONENT sluice-tools OPTIONAL
   )
 endif()
 foreach(program sluice-sim sluice-demo sluice-tool)
   if(TARGET ${program})
-    install(TARGETS ${program} RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+    install(TARGETS ${program} RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT sluice-tools)
   endif()
 endforeach()

@@ -10,6 +10,7 @@ function(sluice_library target component)
     OUTPUT_NAME ${file_name}
     VERSION ${PROJECT_VERSION}
     SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
+    DEFINE_SYMBOL ""  # so that ccache has what a static library was compiled from
   )
   target_compile_features(${target} PUBLIC cxx_std_20)
   target_include_directories(${target}

@@ -104,6 +104,14 @@ foreach(page IN LISTS pages)
   endif()
 endforeach()
 
+# The version of include/sluice/version.hpp (docs/releasing.md).
+read_text(text include/sluice/version.hpp)
+string(REGEX MATCH "VERSION_STRING \"([0-9.]+)\"" version "${text}")
+string(REPLACE "." "\\." version "${CMAKE_MATCH_1}")
+expect_match(packaging/vcpkg/vcpkg.json "version ${CMAKE_MATCH_1}" "\"version\": \"${version}\"")
+expect_match(CHANGELOG.md "section of version ${CMAKE_MATCH_1} before all others"
+  "^[^#]*# Changes\n[^#]*\n## ${version} \\((unreleased|20[0-9-]+)\\)\n")
+
 # Sources: the CMakeLists.txt of their folder, or of one above, names them.
 file(GLOB_RECURSE files RELATIVE "${SOURCE}"
   "${SOURCE}/src/*.cpp" "${SOURCE}/backends/*.cpp" "${SOURCE}/backends/*.lua" "${SOURCE}/tests/*.cpp"

@@ -18,7 +18,7 @@ function group(path, name) {
   if (path ~ /^redis\//) return "redis"
   if (path ~ /^sim\//) return "simulation"
   if (path ~ /^testing\// || name == "testing") return "testing"
-  if (name ~ /^(time|key|quota|decision|reservation|error|rng|clock|virtual_clock)$/) return "values"
+  if (name ~ /^(time|key|quota|decision|reservation|error|rng|clock|virtual_clock|version)$/) return "values"
   if (name ~ /^(store|store_handle|plan|decide|memory_store|virtual_store|fallback_store|prefetch_store|owned_outcome|circuit_breaker)$/) return "stores"
   if (name ~ /^(wait_options|stop_token)$/) return "waiting"
   if (name ~ /^(observer|observed_store|shadow_store|metrics)$/) return "observing"
@@ -79,6 +79,13 @@ NR == 1 {
   name = group(path)
 }
 
+# A header of macros has no namespace.
+NR == 1 && path == "version.hpp" {
+  print "/** \\addtogroup " name
+  opening = opened = 1
+  next
+}
+
 opening {
   $0 = "@{ */ " $0
   opening = 0
@@ -123,6 +130,8 @@ hidden != "" {
 }
 
 { print_comments() }
+
+END { if (opened) print "/** @} */" }
 
 path ~ /^limiters\/(keyed_limiter|waitable)/ && /^ protected:/ { sub(/protected/, "private") }
 

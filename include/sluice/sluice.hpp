@@ -56,5 +56,6 @@
 #include "sluice/store.hpp"
 #include "sluice/store_handle.hpp"
 #include "sluice/time.hpp"
+#include "sluice/version.hpp"
 #include "sluice/virtual_clock.hpp"
 #include "sluice/virtual_store.hpp"

@@ -28,6 +28,14 @@ file(WRITE "${scratch}/sampled.log" "${sampled}")
 set(head "192.0.2.7 - - [28/Feb/2024:23:59:58 +0100] \"GET / HTTP/1.1\" 200 512")
 file(WRITE "${scratch}/cut.log" "${head} \"-\" \"cut aga\n${head} \"http://cut\n${head}\n")
 
+foreach(program sluice-tool sluice-sim sluice-demo)
+  if(TARGET ${program})
+    get_target_property(name ${program} OUTPUT_NAME)
+    string(REPLACE "name-NOTFOUND" ${program} name "${name}")
+    sluice_tool_test(${program}_version CODE 0 OUT "^${name} ${PROJECT_VERSION}\n$" COMMAND $<TARGET_FILE:${program}> --version)
+    sluice_tool_test(${program}_help_all CODE 0 OUT "Usage: ${name} .*--help-all +Print all help" COMMAND $<TARGET_FILE:${program}> --help-all)
+  endif()
+endforeach()
 sluice_tool_test(log_one_quota CODE 0
   OUT "6 requests of 2 clients.*8 read, 2 unreadable\n  unreadable +line 5: there is no \\[stamp\\]\n +this line is not a log line\n +line 7: there is no such day in that month\n +192.0.2.7 - - .30/Feb/2024[^\n]*\n  out of order +1 request, put.*busiest minute    28 Feb 2024 23:59, 3 requests\n\n  quota per client.*1/min +2 +4  66.7 % +2  33.3 % +1 .*192.0.2.7 +4 +2  50.0 %"
   COMMAND ${log} ${small} --quota 1/min --burst 2)

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "sim/scenario/text.hpp"
+#include "sluice/version.hpp"
 
 namespace sluice::tool {
 namespace {
@@ -96,6 +97,8 @@ int ended(const CLI::App& app, int code) {
 }  // namespace
 
 int parse_and_run(CLI::App& app, int argc, char** argv, const std::function<int()>& run) {
+  app.set_help_all_flag("--help-all", "Print all help, that of every command, and exit");
+  app.set_version_flag("--version", fmt::format("{} {}", app.get_name(), SLUICE_VERSION_STRING));
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

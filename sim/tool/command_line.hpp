@@ -6,9 +6,9 @@
 
 namespace sluice::tool {
 
-/// Parses and calls `run`, whose result it returns; 0 for --help. 2 if the arguments make no sense,
-/// after an exception, and if the output cannot be written. Without memory the program ends,
-/// with 2.
+/// Parses and calls `run`, whose result it returns; 0 for --help and --version. 2 if the arguments
+/// make no sense, after an exception, and if the output cannot be written. Without memory the
+/// program ends, with 2.
 [[nodiscard]] int parse_and_run(CLI::App& app, int argc, char** argv,
                                 const std::function<int()>& run);
 

@@ -1,5 +1,6 @@
 # The test `consumer`: installs the build, moves the installation elsewhere, and builds and runs a
-# user's project against it, through find_package() and through pkg-config.
+# user's project against it, through find_package() and through pkg-config. Without BUILD, the
+# installation is that of Debian's packages, in /usr (packaging/check.sh).
 # Arguments: BUILD, WORK, CXX, LAUNCHER, GENERATOR, COMPONENTS ("a,b"), LEFT_OUT ("a,b"), LIBDIR.
 
 cmake_minimum_required(VERSION 3.25)
@@ -34,8 +35,12 @@ function(configure name components)
 endfunction()
 
 file(REMOVE_RECURSE "${WORK}")
-run(COMMAND "${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${WORK}/installed")
-file(RENAME "${WORK}/installed" "${prefix}")
+if(BUILD)
+  run(COMMAND "${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${WORK}/installed")
+  file(RENAME "${WORK}/installed" "${prefix}")
+else()
+  set(prefix /usr)
+endif()
 
 if(COMPONENTS MATCHES "redis" AND NOT EXISTS "${prefix}/share/sluice/redis_functions.lua")
   message(FATAL_ERROR "share/sluice/redis_functions.lua is not installed")
