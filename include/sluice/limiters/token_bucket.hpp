@@ -208,7 +208,8 @@ class TokenBucket : public KeyedLimiter<TokenBucket> {
   [[nodiscard]] Step simple(const Operation& operation, const Key& key, Cost cost) const noexcept {
     Step result{&operation, named(key), args_};
     result.args[4] = cost.value();
-    if (has_table()) [[unlikely]] count_with_table(result, key, cost);
+    if (has_table()) [[unlikely]]
+      count_with_table(result, key, cost);
     return result;
   }
   [[nodiscard]] Step shaped(const Operation& operation, const Key& key, Word first,
