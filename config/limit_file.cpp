@@ -135,15 +135,16 @@ void for_keys(const Place& place, Add add) {
 template <class Limit>
 void read_tiers(const Place& place, LimitList<Limit>& list) {
   static constexpr std::array<std::string_view, 2> names{"limit", "keys"};
-  for (const auto& [name, node] : place.table()) {
-    const Place tier = place.of(name.str(), node);
+  for (const auto& [key, node] : place.table()) {
+    const std::string_view name = key.str();  // clang 14 captures no structured binding
+    const Place tier = place.of(name, node);
     tier.allow_only(names);
     const toml::node* const limit = tier.table().get("limit");
     if (limit == nullptr) tier.reject("has no limit");
     const Place at_limit = tier.of("limit", *limit);
-    at_limit.at([&] { list.tier(name.str(), limit_of<Limit>(at_limit)); });
+    at_limit.at([&] { list.tier(name, limit_of<Limit>(at_limit)); });
     if (const toml::node* const keys = tier.table().get("keys")) {
-      for_keys(tier.of("keys", *keys), [&](const auto& key) { list.assign(key, name.str()); });
+      for_keys(tier.of("keys", *keys), [&](const auto& own) { list.assign(own, name); });
     }
   }
 }
@@ -177,8 +178,9 @@ LimitList<Limit> read_list(const Place& place) {
   read("tiers", [&](const Place& tiers) { read_tiers(tiers, list); });
   read("keys", [&](const Place& keys) {
     for (const auto& [key, node] : keys.table()) {
-      const Place one = keys.of(key.str(), node);
-      one.at([&] { list.limit(key.str(), limit_of<Limit>(one)); });
+      const std::string_view name = key.str();
+      const Place one = keys.of(name, node);
+      one.at([&] { list.limit(name, limit_of<Limit>(one)); });
     }
   });
   read("allow", [&](const Place& keys) { for_keys(keys, [&](const auto& k) { list.allow(k); }); });
