@@ -60,7 +60,8 @@ LimitWatch::Look LimitWatch::look() const {
   Look now;
   now.size = std::filesystem::file_size(path_, error);
   if (error) return {};
-  now.changed = std::filesystem::last_write_time(path_, error).time_since_epoch().count();
+  const auto changed = std::filesystem::last_write_time(path_, error);
+  now.changed = static_cast<std::int64_t>(changed.time_since_epoch().count());
   now.is_there = !error;
   return error ? Look{} : now;
 }
