@@ -88,6 +88,40 @@ TEST_CASE("in a plan a shadow ends nothing, and charges nothing for what others 
   CHECK(next.remaining("a") == std::vector<Word>{0, 4});
 }
 
+TEST_CASE("the output words of a plan are those of its steps", "[observe][shadow]") {
+  Shadowed s;
+  const auto alone = make_virtual_store(s.clock);
+  const auto words_of = [](Store& store, bool has_shadow) {
+    const TokenBucket bucket(store, "bucket", Quota::per_minute(9));
+    const TokenBucket next(store, "next", Quota::per_minute(1));
+    const SlidingWindow window(store, "window", {{5, 1s}, {8, 1min}});
+    std::vector<Step> steps{bucket.reserve_step("a", 2, 1s), window.acquire_step("a", 2)};
+    if (has_shadow) steps.insert(steps.begin() + 1, next.reserve_step("a", 1, 0s));
+    std::vector<Decision> each(steps.size());
+    std::vector<Word> words(output_count(steps));
+    std::error_code error;
+    CHECK(decide(store, steps, error, each, words));
+    std::vector<Word> of_others;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      const auto own = output_of(words, steps, i);
+      if (!has_shadow || i != 1) of_others.insert(of_others.end(), own.begin(), own.end());
+      if (has_shadow && i == 1) CHECK(own[0] == 1);
+    }
+    return of_others;
+  };
+  CHECK(words_of(s.store, true) == words_of(*alone, false));
+  CHECK(words_of(s.store, true) == words_of(*alone, false));  // the shadow refuses now
+  CHECK(s.events.take().size() == 1);
+}
+
+TEST_CASE("a slot lock is always obeyed", "[observe][shadow]") {
+  Shadowed s;
+  const SlotLock slots(s.store, "next", 1min);
+  CHECK(slots.try_acquire("a"));
+  CHECK_FALSE(slots.try_acquire("a"));
+  CHECK(s.events.take().empty());
+}
+
 TEST_CASE("the step that refuses or fails is that of the whole plan", "[observe][shadow]") {
   Shadowed s;
   const TokenBucket next(s.store, "next", Quota::per_second(1));

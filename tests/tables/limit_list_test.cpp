@@ -98,7 +98,7 @@ TEST_CASE("quotas of a table have periods that divide its unit, and bursts that 
         "key \"a\": the period must divide the unit in a table of quotas per 1min, got 1/h");
   CHECK(rejected([&] { list.limit("a", Quota::per(5, 7s)); }) ==
         "key \"a\": the period must divide the unit in a table of quotas per 1min, got 1/1400ms:5");
-  list.limit("large", Quota::per_second(1).burst(37'529'995));
+  list.limit("large", Quota::per_second(1).burst(37'529'996));
   CHECK(rejected([&] { list.limit("a", Quota::per_second(1).burst(37'529'997)); }) ==
         "key \"a\": the burst must be at most 37529996 at this rate in a table of quotas per 1min, "
         "got 1/s:37529997");

@@ -110,6 +110,20 @@ TEST_CASE("every call of a bucket counts with the table", "[tables]") {
   });
 }
 
+TEST_CASE("a fast quota of a table leaves less room for reservations", "[tables]") {
+  for_each_store([](Store& store, VirtualClock&) {
+    LimitList list(Quota::per_second(1));
+    list.limit("fast", Quota::per_second(1'000'000).burst(1));
+    const TokenBucket bucket(store, "api", std::make_shared<QuotaTable>(list), {.longest = 1h});
+    std::error_code error;
+    CHECK(bucket.reserve("slow", 1, 1h, error));
+    CHECK(bucket.reserve("fast", 1, 1min, error));
+    CHECK_FALSE(error);
+    CHECK_FALSE(bucket.reserve("fast", 1, 2min, error));
+    CHECK(error == Errc::invalid_argument);
+  });
+}
+
 TEST_CASE("a reservation keeps its time under another quota, and what was free is not refunded",
           "[tables]") {
   for_each_store([](Store& store, VirtualClock& clock) {
@@ -188,6 +202,13 @@ TEST_CASE("windows, counters and leases take the limit of each key from a table"
       return count;
     };
     each_key(hold);
+    const Lease none = jobs.acquire("bob", 1, 0s);
+    CHECK_FALSE(none);
+    const Lease five = jobs.acquire("erin", 5, 0s);
+    CHECK(five);
+    const Lease twenty = jobs.acquire(Key{"alice", "more"}, 20, 0s);
+    CHECK(twenty);
+    CHECK_THROWS_AS(jobs.acquire("erin", 6, 0s), std::system_error);
     LimitList raised(7);
     raised.deny("alice").limit("bob", 1);
     table->replace(raised);
