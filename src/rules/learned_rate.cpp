@@ -339,12 +339,13 @@ Verdict reset(const StateView& state, const RuleRequest& request, Word /*now*/,
 }
 
 Word ttl(const Arguments& args) noexcept { return args[4] + Rule::max_ahead; }
-/// Of a block, and of what remains until a time.
 Word ttl_block(const Arguments& args) noexcept {
   return std::max(args[4], args[5]) + Rule::max_ahead;
 }
+/// What remains until a time counts from the state's own time, which may be ahead of the clock by
+/// max_ahead, and it counts again if the clock is set back by as much once more.
 Word ttl_told(const Arguments& args) noexcept {
-  return std::max(args[4], args[7]) + Rule::max_ahead;
+  return std::max(args[4], args[7] + Operation::clock_slack) + Rule::max_ahead;
 }
 Word ttl_reset(const Arguments& /*args*/) noexcept { return 0; }
 
