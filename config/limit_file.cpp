@@ -86,7 +86,17 @@ struct Place {
   }
 };
 
+constexpr const char* span_text = "a span, as \"1min\"";
 constexpr const char* window_text = "a window, as \"25/5s\"";
+
+/// Spans are those of quotas.
+Span span_of(const Place& place, const std::string& text) {
+  try {
+    return Quota::parse("1/" + text).full_after();
+  } catch (const std::invalid_argument&) {
+    place.reject(std::string("expected ") + span_text + ", got \"" + text + "\"");
+  }
+}
 
 WindowLimit window_of(const Place& place) {
   const std::string text = place.text(window_text);
@@ -98,8 +108,7 @@ WindowLimit window_of(const Place& place) {
   if (slash == std::string::npos || (!is_number && count != "unlimited")) {
     place.reject(std::string("expected ") + window_text + ", got \"" + text + "\"");
   }
-  const Quota once = place.at([&] { return Quota::parse("1" + text.substr(slash)); });
-  return {is_number ? limit : unlimited, once.full_after()};
+  return {is_number ? limit : unlimited, span_of(place, text.substr(slash + 1))};
 }
 
 template <class Limit>
@@ -158,8 +167,8 @@ LimitList<Limit> begin_list(const Place& place) {
   if constexpr (std::same_as<Limit, Quota>) {
     if (const toml::node* const unit = place.table().get("unit")) {
       const Place at_unit = place.of("unit", *unit);
-      const std::string text = at_unit.text("a span, as \"1min\"");
-      return at_unit.at([&] { return LimitList(limit, Quota::parse("1/" + text).full_after()); });
+      const Span span = span_of(at_unit, at_unit.text(span_text));
+      return at_unit.at([&] { return LimitList(limit, span); });
     }
   }
   return at_everyone.at([&] { return LimitList<Limit>(limit); });

@@ -7,9 +7,10 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 mirror=$(apt-get indextargets --format '$(REPO_URI) $(RELEASE)' 'Created-By: Packages' |
   awk '$2 == "bookworm" && !found++ { print $1 }')
+[[ -n $mirror ]] || { echo "packaging/check.sh: the sources of apt name no mirror of Debian 12" >&2; exit 1; }
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
-mmdebstrap --quiet --variant=minbase bookworm "$root/debian" "${mirror:-http://deb.debian.org/debian}"
+mmdebstrap --quiet --variant=minbase bookworm "$root/debian" "$mirror"
 mkdir -p "$root/debian/packages"
 cp "$@" "$root/debian/packages"
 cp -r tests/consumer "$root/debian/consumer"
@@ -33,10 +34,10 @@ run sluice-sim run fleet --twice | grep 'both runs are the same'
 echo "== the user's project"
 install $(cd "$root/debian" && ls ./packages/*.deb | sed 's/^\./\/./') cmake g++ make
 install catch2 libgtest-dev libgmock-dev  # for the project's tests
-run cmake -DWORK=/tmp/work -DCXX=g++ -DLAUNCHER= "-DGENERATOR=Unix Makefiles" -DLEFT_OUT= \
-  -DCOMPONENTS=asio,redis,sim,testing,timezone,world "-DLIBDIR=lib/$(run gcc -print-multiarch)" \
+run cmake -DWORK=/consumer-work -DCXX=g++ -DLAUNCHER= "-DGENERATOR=Unix Makefiles" -DLEFT_OUT= \
+  -DCOMPONENTS=asio,config,redis,sim,testing,timezone,world "-DLIBDIR=lib/$(run gcc -print-multiarch)" \
   -P /consumer/run.cmake
-run ldd /tmp/work/components/consumer | grep -q 'libsluice\.so\.' # not a static library by chance
+run ldd /consumer-work/components/consumer | grep -q 'libsluice\.so\.' # not a static library by chance
 
 echo "== removed"
 run dpkg --purge libsluice-dev sluice-tools sluice-doc "$(run dpkg-query -W -f '${Package}\n' 'libsluice[0-9]*')" >/dev/null

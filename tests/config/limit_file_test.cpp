@@ -105,6 +105,10 @@ TEST_CASE("what is missing or of another type is named with its line", "[config]
         "limits.toml:3: api.tiers.gold: has no limit");
   CHECK(rejected_quotas("[api]\neveryone = \"1/s\"\nunit = 60\n") ==
         "limits.toml:3: api.unit: expected a span, as \"1min\", got integer");
+  CHECK(rejected_quotas("[api]\neveryone = \"1/s\"\nunit = \"\"\n") ==
+        "limits.toml:3: api.unit: expected a span, as \"1min\", got \"\"");
+  CHECK(rejected_windows("[partner]\neveryone = [\"25/fortnight\"]\n") ==
+        "limits.toml:2: partner.everyone: expected a span, as \"1min\", got \"fortnight\"");
   CHECK(rejected_counts("[jobs]\neveryone = 1.5\n") ==
         "limits.toml:2: jobs.everyone: expected a whole number, \"never\" or \"unlimited\", got "
         "floating-point");

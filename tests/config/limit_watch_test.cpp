@@ -129,6 +129,18 @@ TEST_CASE("a file that is half written, removed and written again loses nothing"
   CHECK(w.api->limit_of("a") == Quota::per_second(30));
 }
 
+TEST_CASE("a file that was never there is told once, and read when it comes", "[config]") {
+  Watched w(first);
+  w.watch.keep("api", w.api);
+  std::filesystem::remove(w.path);
+  CHECK_FALSE(w.look_twice());
+  CHECK_FALSE(w.look_twice());
+  REQUIRE(w.told.size() == 1);
+  CHECK(w.told[0].error == w.path + ": cannot be read");
+  w.write("[api]\neveryone = \"20/s\"\n");
+  CHECK(w.look_twice());
+}
+
 TEST_CASE("a watch looks on a thread of its own, by its clock", "[config]") {
   Watched w(first);
   w.watch.keep("api", w.api);

@@ -317,6 +317,19 @@ TEST_CASE("metrics count what shadows would have refused, apart from refusals",
   CHECK(refused(metrics) == 7);
 }
 
+TEST_CASE("metrics count a shadow that could not decide as a failure of its store",
+          "[observe][shadow][metrics]") {
+  VirtualClock clock;
+  const auto decides = make_virtual_store(clock);
+  testing::FaultyStore inner{*decides};
+  inner.fail_all(testing::Fault::not_executed(Errc::not_connected));
+  Metrics metrics;
+  ShadowStore store(static_cast<Store&>(inner), metrics, {"next"}, "redis");
+  CHECK(TokenBucket(store, "next", Quota::per_second(1)).try_acquire("a"));
+  CHECK(metrics.counts("next").shadow_refusals == 0);
+  CHECK(metrics.text().find("sluice_store_failures_total{store=\"redis\",") != std::string::npos);
+}
+
 TEST_CASE("an idempotent plan charges its others once, whatever its shadows say",
           "[observe][shadow]") {
   Shadowed s;

@@ -264,6 +264,9 @@ TEST_CASE("a step views the windows of its table after another list has replaced
       std::make_shared<LimitTable<WindowLimits>>(LimitList(WindowLimits{{5, 1s}, {8, 1min}}));
   const SlidingWindow limit(*store, "partner", table);
   const Step step = limit.acquire_step("a", 5);
+  const LimitList former = table->list();
+  table->replace(LimitList(WindowLimits{{1, 1s}, {1, 1min}}));
+  table->replace(former);
   table->replace(LimitList(WindowLimits{{1, 1s}, {1, 1min}}));
   std::error_code error;
   CHECK(decide(*store, step, error));

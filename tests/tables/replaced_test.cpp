@@ -25,7 +25,8 @@ struct Waiting {
 
   VirtualClock clock;
   Time start = clock.now();
-  std::unique_ptr<Store> store = make_virtual_store(clock);
+  // Which asks no more often than its hints say, unless a limit may change.
+  std::unique_ptr<Store> store = make_memory_store({.max_keys = 1024, .clock = &clock});
   std::shared_ptr<QuotaTable> table =
       std::make_shared<QuotaTable>(LimitList(Quota::per_day(1), 24h));
   TokenBucket bucket{*store, "api", table};

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -128,8 +129,8 @@ class LimitWatch {
   const WatchOptions options_;
   std::mutex mutex_;
   std::vector<Kept> kept_;
-  Look seen_;                   // by the last look
-  Look applied_;                // or told as an error
+  std::optional<Look> seen_;     // by the last look
+  std::optional<Look> applied_;  // or told as an error
   detail::ClockThread thread_;  // last, as it uses the others
 };
 
