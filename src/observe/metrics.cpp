@@ -11,13 +11,6 @@ namespace sluice {
 namespace detail {
 namespace {
 
-std::size_t this_shard() noexcept {
-  static std::atomic<std::size_t> threads{0};
-  thread_local const std::size_t mine =
-      threads.fetch_add(1, std::memory_order_relaxed) % LimiterMetrics::shard_count;
-  return mine;
-}
-
 /// True once in `sample` calls, at distances that are drawn: a caller's own rhythm does not choose
 /// which. `left`: until the next one. Threads that share it may skip some.
 bool is_sampled(std::atomic<std::uint32_t>& left, std::uint32_t sample) noexcept {

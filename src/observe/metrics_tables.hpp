@@ -14,6 +14,7 @@
 
 #include "sluice/metrics.hpp"
 #include "src/observe/heavy_hitters.hpp"
+#include "src/util/this_shard.hpp"
 
 namespace sluice::detail {
 
@@ -56,8 +57,6 @@ struct LimiterMetrics {
     Count failed{0};
     Count near_limit{0};
   };
-  static constexpr std::size_t shard_count = 16;
-
   std::array<Shard, shard_count> shards{};
   std::array<TimeHistogram, wait_results> waits{};
   std::atomic<std::int64_t> waiting{0};
@@ -164,7 +163,7 @@ struct Metrics::Tables {
   struct alignas(64) UntilSample {
     std::atomic<std::uint32_t> left{0};
   };
-  std::array<UntilSample, detail::LimiterMetrics::shard_count> until_sample{};
+  std::array<UntilSample, detail::shard_count> until_sample{};
   std::unique_ptr<detail::BusyKeys> refused;   // null: none are counted
   std::unique_ptr<detail::BusyKeys> admitted;  // ...
 };

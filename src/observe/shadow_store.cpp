@@ -47,13 +47,16 @@ bool concerns_caller(const std::error_code& error) noexcept {
   }
 }
 
-/// The step as an unlimited limit has it.
-Step unlimited_step(Step step) noexcept {
+/// What an unlimited limit answers to the step, with the output words in `effects`. The error is
+/// that of a request which no limit accepts.
+Decision unlimited_answer(Step step, const Decision& refused, Effects& effects,
+                          std::error_code& error) noexcept {
   step.args[0] = unlimited;
-  return detail::constant_step(step);
-}
-
-Decision unlimited_decision(const Decision& refused) noexcept {
+  step = detail::constant_step(step);
+  const Verdict verdict = run(*step.operation, {}, {step.args, {}}, to_word(refused.at), effects);
+  error =
+      verdict.status < 0 ? make_error_code(static_cast<Errc>(-verdict.status)) : std::error_code();
+  if (error) return {};
   return {.allowed = true,
           .source = refused.source,
           .limit = unlimited,
@@ -95,11 +98,10 @@ struct ShadowStore::Trial {
   /// As an unlimited limit answers. The error is that of a request which none accepts.
   std::error_code answer_unlimited(std::size_t index, const Decision& refused) noexcept {
     Effects effects;
-    const Step step = unlimited_step(steps()[index]);
-    const Verdict verdict = run(*step.operation, {}, {step.args, {}}, to_word(refused.at), effects);
-    if (verdict.status < 0) return static_cast<Errc>(-verdict.status);
-    answer(index, unlimited_decision(refused), effects.output());
-    return {};
+    std::error_code error;
+    const Decision free = unlimited_answer(steps()[index], refused, effects, error);
+    if (!error) answer(index, free, effects.output());
+    return error;
   }
   /// Keeps the answer of the others, whose indices are `obeyed`.
   void keep(const Outcome& outcome) noexcept {
@@ -286,14 +288,9 @@ Decision ShadowStore::decide_one(const Step& step, std::error_code& error) noexc
     return decision;
   }
   tell(step, decision, error, false);
-  const Time at = error ? clock().now() : decision.at;
+  const Decision refused = error ? Decision{.at = clock().now()} : decision;
   Effects effects;
-  const Step free = unlimited_step(step);
-  const Verdict verdict = run(*free.operation, {}, {free.args, {}}, to_word(at), effects);
-  error =
-      verdict.status < 0 ? make_error_code(static_cast<Errc>(-verdict.status)) : std::error_code();
-  if (error) return {};
-  return unlimited_decision({.source = decision.source, .at = at});
+  return unlimited_answer(step, refused, effects, error);
 }
 
 void ShadowStore::execute_batch(std::span<const Plan> plans, std::span<Completion> done) noexcept {

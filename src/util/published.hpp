@@ -3,7 +3,6 @@
 
 #include <array>
 #include <atomic>
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -11,6 +10,7 @@
 #include <utility>
 
 #include "sluice/detail/fork_count.hpp"
+#include "src/util/this_shard.hpp"
 
 namespace sluice::detail {
 
@@ -63,14 +63,6 @@ class Published {
    private:
     Count& count_;
   };
-
-  static constexpr std::size_t shard_count = 16;
-  static std::size_t this_shard() noexcept {
-    static std::atomic<std::size_t> threads{0};
-    thread_local const std::size_t mine =
-        threads.fetch_add(1, std::memory_order_relaxed) % shard_count;
-    return mine;
-  }
 
   std::atomic<const T*> value_;
   std::atomic<unsigned> column_{0};

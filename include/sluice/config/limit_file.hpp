@@ -131,7 +131,7 @@ class LimitWatch {
   std::vector<Kept> kept_;
   std::optional<Look> seen_;     // by the last look
   std::optional<Look> applied_;  // or told as an error
-  detail::ClockThread thread_;  // last, as it uses the others
+  detail::ClockThread thread_;   // last, as it uses the others
 };
 
 }  // namespace sluice::config
