@@ -5,6 +5,7 @@
 #include "sluice/calls/acquire.hpp"
 #include "sluice/calls/backoff.hpp"
 #include "sluice/calls/call.hpp"
+#include "sluice/calls/diagnose.hpp"
 #include "sluice/calls/errors.hpp"
 #include "sluice/calls/estimator.hpp"
 #include "sluice/calls/first_of.hpp"

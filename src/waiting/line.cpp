@@ -1,6 +1,7 @@
 #include "src/waiting/line.hpp"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 namespace sluice::detail {
@@ -247,6 +248,46 @@ std::optional<Line::Place> Line::oldest() const noexcept {
     }
   }
   return std::nullopt;
+}
+
+std::vector<Line::Turn> Line::order() const {
+  // Whoever is older in its flow is served before one that keeps its turn.
+  std::map<std::uint64_t, std::uint64_t> turns;  // that of each, by arrival
+  for (const auto& [turn, kept] : turns_) {
+    for (const auto& [number, each] : entry(kept).flow->entries) {
+      if (number <= turn) turns.emplace(number, turn);
+    }
+  }
+  enum Rank : std::uint8_t { taken, in_turn, other };
+  struct Ranked {
+    std::tuple<Rank, std::uint64_t, int> rank;  // ..., its turn, its class from above
+    std::uint64_t end;                          // in virtual time
+    Turn turn;
+  };
+  std::vector<Ranked> all;
+  for (std::size_t index = 0; index < classes_.size(); ++index) {
+    for (const auto& [name, flow] : classes_[index].flows) {
+      std::uint64_t end = flow.begin;
+      Word before = 0;
+      for (const auto& [number, each] : flow.entries) {
+        const auto turn = turns.find(number);
+        const Rank rank = each->is_taken ? taken : turn != turns.end() ? in_turn : other;
+        if (rank == other) end += length(each->units, flow.weight);
+        all.push_back({{rank, rank == in_turn ? turn->second : 0, -static_cast<int>(index)},
+                       rank == other ? end : 0,
+                       {place_at(index, number), before}});
+        before += each->certain;
+      }
+    }
+  }
+  std::sort(all.begin(), all.end(), [](const Ranked& a, const Ranked& b) {
+    if (a.rank != b.rank) return a.rank < b.rank;
+    return a.end != b.end ? is_before(a.end, b.end) : a.turn.place.number < b.turn.place.number;
+  });
+  std::vector<Turn> order;
+  order.reserve(all.size());
+  for (const Ranked& each : all) order.push_back(each.turn);
+  return order;
 }
 
 std::optional<Word> Line::units_before_last(const Place& place) const noexcept {

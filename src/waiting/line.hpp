@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sluice/time.hpp"
 #include "sluice/wait_options.hpp"
@@ -84,6 +85,15 @@ class Line {
   /// units that are surely granted before it, until it is true. O(n).
   template <class IsFound>
   void find_in_flows(IsFound&& is_found) const;
+  /// A request, and the units that are surely granted before it.
+  struct Turn {
+    Place place;
+    Word before = 0;
+  };
+  /// All requests in the order in which they are served if nobody comes or leaves, but for the
+  /// share of lower classes: these are behind all higher ones. Those that are taken come first. O(n
+  /// log n). May throw std::bad_alloc.
+  [[nodiscard]] std::vector<Turn> order() const;
 
  private:
   using Turns = std::map<std::uint64_t, Place>;  // by arrival

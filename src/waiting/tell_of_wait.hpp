@@ -8,6 +8,17 @@
 
 namespace sluice::detail {
 
+/// How observers and operators are told of a limit and its key: a gate's scope has a name alone.
+struct ToldNames {
+  std::string_view limiter;
+  std::string_view key;
+};
+[[nodiscard]] inline ToldNames names_of(const ClaimedLimit& limit) noexcept {
+  const Key key = limit.key();
+  const bool is_gate = limit.close_step(Span{0}).has_value();
+  return {limit.name(), is_gate ? key.name() : key.tag()};
+}
+
 /// Which wait it is.
 struct ToldWait {
   const StoreRef& store;
@@ -19,9 +30,8 @@ struct ToldWait {
     return store.is_over() ? nullptr : store.get().observer();
   }
   [[nodiscard]] WaitEvent event() const noexcept {
-    const Key key = first.key();
-    const bool is_gate = first.close_step(Span{0}).has_value();
-    return {.call = call, .limiter = first.name(), .key = is_gate ? key.name() : key.tag()};
+    const auto [limiter, key] = names_of(first);
+    return {.call = call, .limiter = limiter, .key = key};
   }
 };
 

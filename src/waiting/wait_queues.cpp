@@ -306,33 +306,40 @@ Span WaitQueues::wait_behind(const Waiter& first, const Waiter& call, Word ahead
   return grant - now + call.limit().time_for(first.home().units, units);
 }
 
-/// Whether the first waiter, which sleeps, and those ahead in its flow, which ask for so many
-/// units, keep a waiter beyond its deadline.
-bool WaitQueues::is_too_late(const WaitQueue& queue, const Line::Place& place, Word ahead,
-                             Span& wait) noexcept {
+/// Whether the first waiter sleeps until there are units, as far as it knows.
+bool WaitQueues::first_sleeps(const WaitQueue& queue) noexcept {
+  const Waiter* const first = queue.first();
+  if (first == nullptr || first->stage_ != Waiter::Stage::sleeping) return false;
+  return !first->home().freed_early && first->home().queue == &queue;
+}
+
+/// How long the first waiter, which sleeps, and those ahead in its flow, which ask for so many
+/// units, keep a waiter at least; none: they do not. Zero: not known.
+std::optional<Span> WaitQueues::least_wait(const WaitQueue& queue, const Line::Place& place,
+                                           Word ahead) noexcept {
   const Waiter& first = *queue.first();
   const Waiter& waiter = *queue.waiters.find(place.number)->second;
-  if (&waiter == &first || waiter.stage_ != Waiter::Stage::queued) return false;
-  if (first.may_leave_) return false;
-  if (waiter.home().queue != &queue) return false;
+  if (&waiter == &first || first.may_leave_) return std::nullopt;
+  if (waiter.home().queue != &queue) return std::nullopt;
   if (waiter.shares_flow_with(first)) ahead -= first.own_units();
-  wait = wait_behind(first, waiter, ahead);
-  return wait > waiter.deadline_ - waiter.clock_.now();
+  return wait_behind(first, waiter, ahead);
 }
 
 /// Ends a waiter that the callers ahead of it keep beyond its deadline.
 std::shared_ptr<Waiter> WaitQueues::end_one_too_late(WaitQueue& queue,
                                                      PendingActions& actions) noexcept {
   using Unjudged = WaitQueue::Unjudged;
-  const Waiter* const first = queue.first();
-  if (queue.unjudged == Unjudged::none || first == nullptr) return nullptr;
-  if (first->stage_ != Waiter::Stage::sleeping || first->home().freed_early) return nullptr;
-  if (first->home().queue != &queue) return nullptr;
+  if (queue.unjudged == Unjudged::none || !first_sleeps(queue)) return nullptr;
   std::shared_ptr<Waiter> late;
   Span wait{0};
   const auto judge = [&](const Line::Place& place, Word ahead) {
-    if (is_too_late(queue, place, ahead, wait)) late = queue.waiters.find(place.number)->second;
-    return late != nullptr;
+    const auto& waiter = queue.waiters.find(place.number)->second;
+    if (waiter->stage_ != Waiter::Stage::queued) return false;
+    const auto least = least_wait(queue, place, ahead);
+    if (!least || *least <= waiter->deadline_ - waiter->clock_.now()) return false;
+    wait = *least;
+    late = waiter;
+    return true;
   };
   if (queue.unjudged == Unjudged::all) {
     queue.line.find_in_flows(judge);

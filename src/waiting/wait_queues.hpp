@@ -10,12 +10,17 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "sluice/detail/waiter.hpp"
 #include "sluice/limiters/waitable.hpp"
 #include "sluice/wait_options.hpp"
 #include "src/waiting/line.hpp"
 #include "src/waiting/queue_ticket.hpp"
+
+namespace sluice {
+struct WaitingCall;
+}
 
 namespace sluice::detail {
 
@@ -125,6 +130,9 @@ class WaitQueues : public WhoWaits, public std::enable_shared_from_this<WaitQueu
   void cancel_all() noexcept;
   /// How many callers wait for the key.
   [[nodiscard]] std::size_t waiting(std::string_view key) const;
+  /// Adds those that wait, by key; all, or those of one queue. May throw std::bad_alloc.
+  void add_waiting(std::vector<WaitingCall>& calls) const;
+  void add_waiting(std::vector<WaitingCall>& calls, const std::string& key) const;
 
  private:
   friend class QueuedCall;
@@ -147,8 +155,13 @@ class WaitQueues : public WhoWaits, public std::enable_shared_from_this<WaitQueu
                                                                PendingActions& actions) noexcept;
   [[nodiscard]] static Span wait_behind(const Waiter& first, const Waiter& call,
                                         Word ahead) noexcept;
-  [[nodiscard]] static bool is_too_late(const WaitQueue& queue, const Line::Place& place,
-                                        Word ahead, Span& wait) noexcept;
+  static void add_waiting(std::vector<WaitingCall>& calls, const WaitQueue& queue);
+  [[nodiscard]] static std::optional<Span> known_wait(const WaitQueue& queue,
+                                                      const Line::Turn& turn, Time now);
+  [[nodiscard]] static bool first_sleeps(const WaitQueue& queue) noexcept;
+  [[nodiscard]] static std::optional<Span> least_wait(const WaitQueue& queue,
+                                                      const Line::Place& place,
+                                                      Word ahead) noexcept;
   [[nodiscard]] static std::shared_ptr<Waiter> end_one_too_late(WaitQueue& queue,
                                                                 PendingActions& actions) noexcept;
 

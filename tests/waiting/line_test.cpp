@@ -222,6 +222,7 @@ class Program {
       step();
       compare();
     }
+    compare_order();
   }
 
  private:
@@ -290,6 +291,29 @@ class Program {
       return false;
     });
     REQUIRE(seen == naive_.members.size());
+  }
+
+  /// order() tells how each class is served until the line is empty.
+  void compare_order() {
+    const std::vector<Line::Turn> told = line_.order();
+    REQUIRE(told.size() == naive_.members.size());
+    std::map<int, std::vector<Place>> by_class;
+    for (std::size_t i = 0; i < told.size(); ++i) {
+      CHECK(told[i].before == naive_.units_before(told[i].place));
+      const bool is_taken = naive_.get(told[i].place).is_taken;
+      CHECK(is_taken == (i < taken_.size()));
+      if (!is_taken) by_class[told[i].place.priority].push_back(told[i].place);
+      const bool is_behind =
+          i > taken_.size() && told[i - 1].place.priority < told[i].place.priority;
+      CHECK_FALSE(is_behind);
+    }
+    std::map<int, std::vector<Place>> served;
+    while (line_.first()) {
+      const Place place = line_.take_first();
+      line_.grant(place);
+      served[place.priority].push_back(place);
+    }
+    CHECK(by_class == served);
   }
 
   Random& random_;

@@ -15,6 +15,7 @@ namespace sluice {
 class Key;
 class Store;
 struct Decision;
+struct WaitingCall;
 
 namespace detail {
 
@@ -68,6 +69,7 @@ class Waitable {
 
  private:
   friend class detail::WakeUp;
+  friend std::vector<WaitingCall> diagnose(const Waitable& limiter);
 
   detail::CopyOnMovePtr<detail::WaitQueues> queues_;
   detail::WhoWaits* who_waits_;  // of queues_
