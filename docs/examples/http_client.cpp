@@ -5,6 +5,7 @@
 // With the path of a Redis unix socket any number of such processes share the limit; without it,
 // the workers of this one.
 #include <sluice/asio/calls.hpp>
+#include <sluice/http/beast.hpp>
 #include <sluice/redis/redis_store.hpp>
 #include <sluice/sluice.hpp>
 
@@ -71,9 +72,7 @@ net::awaitable<void> work(Fleet& fleet) {
       const Response response = co_await get(stream, buffer);
       // Not expected. If it happens, the whole fleet waits as long as the server asks.
       if (response.result() == beast::http::status::too_many_requests) ++fleet.refused;
-      sluice::http::require_served(
-          response.result_int(),
-          sluice::http::parse_feedback(response, sluice::SystemClock().now()));
+      sluice::http::require_served(response);
       ++fleet.answered;
     };
     co_await sluice::asio::async_call(fleet.call, send);

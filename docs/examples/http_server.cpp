@@ -1,9 +1,13 @@
-// An HTTP server that limits each API key, and answers 429 with headers that say when to come back.
-// Prometheus finds its metrics under /metrics.
+// An HTTP server that limits each API key by its tier, and answers 429 with headers that say when
+// to come back. A client that sends "Prefer: wait=5" waits up to 5 s for its turn instead.
+// Prometheus finds the metrics under /metrics, and people who waits under /waiting.
 //
 //     http_server [PORT [RATE [BURST]]]      on 127.0.0.1; port 0 takes a free one; Ctrl-C ends it
+#include <sluice/asio/acquire.hpp>
+#include <sluice/http/beast.hpp>
 #include <sluice/sluice.hpp>
 
+#include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
@@ -15,6 +19,7 @@
 #include <charconv>
 #include <exception>
 #include <iostream>
+#include <sstream>
 #include <string>
 
 namespace net = boost::asio;
@@ -23,44 +28,57 @@ using net::ip::tcp;
 using Request = beast::http::request<beast::http::string_body>;
 using Response = beast::http::response<beast::http::string_body>;
 
-/// What is limited, and how it is described to clients.
-struct Api {
-  const sluice::TokenBucket& limiter;
-  const sluice::Metrics& metrics;
-  sluice::http::Policy policy{"api", limiter.quota()};
+Response page(const Request& request, std::string_view type, std::string body) {
+  Response response(beast::http::status::ok, request.version());
+  response.set(beast::http::field::content_type, type);
+  response.keep_alive(request.keep_alive());
+  response.body() = std::move(body);
+  response.prepare_payload();
+  return response;
+}
 
-  Response answer(const Request& request) const {
-    if (request.target() != "/metrics") return limited(request);
+/// What is limited.
+struct Api {
+  const sluice::http::RequestLimit<sluice::TokenBucket>& limit;
+  const sluice::Metrics& metrics;
+
+  net::awaitable<Response> answer(const Request& request) const {
+    if (request.target() == "/metrics") co_return metrics_page(request);
+    if (request.target() == "/waiting") co_return waiting_page(request);
+    const std::string key = request.count("X-Api-Key") ? request["X-Api-Key"] : "anonymous";
+    const auto admission = co_await admit(key, request["Prefer"]);
+    if (!admission) co_return sluice::http::refusal(request, admission);
+    Response response = page(request, "text/plain", "hello\n");
+    sluice::http::set_headers(response, admission);
+    co_return response;
+  }
+
+  net::awaitable<sluice::http::Admission> admit(const std::string& key,
+                                                std::string_view prefer) const {
+    constexpr std::string_view wait = "wait=";  // RFC 7240
+    int seconds = 0;
+    if (prefer.starts_with(wait)) {
+      std::from_chars(prefer.data() + wait.size(), prefer.data() + prefer.size(), seconds);
+    }
+    if (seconds <= 0) co_return co_await sluice::http::async_admit(limit, key);
+    const auto [error, grant] = co_await sluice::asio::async_acquire(
+        limit.limiter(), key, 1, std::chrono::seconds{std::min(seconds, 60)},
+        net::as_tuple(net::use_awaitable));
+    co_return limit.answer(key, grant, error);
+  }
+
+  Response metrics_page(const Request& request) const {
     using Format = sluice::Metrics::Format;
     const auto accepted = request[beast::http::field::accept];
     const bool is_open = accepted.find("application/openmetrics-text") != accepted.npos;
     const Format format = is_open ? Format::openmetrics : Format::prometheus;
-    Response response(beast::http::status::ok, request.version());
-    response.set(beast::http::field::content_type, sluice::Metrics::content_type(format));
-    response.keep_alive(request.keep_alive());
-    response.body() = metrics.text(format);
-    response.prepare_payload();
-    return response;
+    return page(request, sluice::Metrics::content_type(format), metrics.text(format));
   }
 
-  Response limited(const Request& request) const {
-    const auto key = request["X-Api-Key"];
-    std::error_code error;
-    const sluice::Decision decision =
-        limiter.try_acquire(key.empty() ? "anonymous" : std::string_view(key), error);
-    const auto status = error      ? beast::http::status::service_unavailable
-                        : decision ? beast::http::status::ok
-                                   : beast::http::status::too_many_requests;
-    Response response(status, request.version());
-    if (!error) {
-      sluice::http::limit_headers(policy, decision, {.primary = policy.name()})
-          .for_each(
-              [&](std::string_view name, std::string_view value) { response.set(name, value); });
-    }
-    response.keep_alive(request.keep_alive());
-    response.body() = decision ? "hello\n" : "not now\n";
-    response.prepare_payload();
-    return response;
+  Response waiting_page(const Request& request) const {
+    std::ostringstream lines;
+    for (const auto& call : sluice::diagnose(limit.limiter())) lines << call << '\n';
+    return page(request, "text/plain", lines.str());
   }
 };
 
@@ -72,7 +90,7 @@ net::awaitable<void> serve(tcp::socket socket, const Api& api) {
     stream.expires_after(std::chrono::seconds{30});
     Request request;
     co_await beast::http::async_read(stream, buffer, request, net::use_awaitable);
-    const Response response = api.answer(request);
+    const Response response = co_await api.answer(request);
     co_await beast::http::async_write(stream, response, net::use_awaitable);
     again = response.keep_alive();
   }
@@ -95,14 +113,19 @@ int main(int argc, char** argv) try {
     return value;
   };
   const auto port = argument(1, std::uint16_t{8080});
-  const auto quota = sluice::Quota::per_second(argument(2, 100)).burst(argument(3, 50));
+  const int rate = argument(2, 100);
+  const int burst = argument(3, 50);
+  const auto quota = sluice::Quota::per_second(rate).burst(burst);
 
+  net::io_context io;  // made first: calls that wait end in it when the store is gone
   sluice::Metrics metrics;
   sluice::ObservedStore store(sluice::make_memory_store(), metrics);
-  const sluice::TokenBucket limiter{store, "api", quota};
-  const Api api{limiter, metrics};
+  sluice::LimitList list(quota);
+  list.tier("gold", sluice::Quota::per_second(10 * rate).burst(10 * burst)).assign("alice", "gold");
+  const auto table = std::make_shared<sluice::QuotaTable>(list);
+  const sluice::http::RequestLimit limit(sluice::TokenBucket(store, "api", table));
+  const Api api{limit, metrics};
 
-  net::io_context io;
   net::signal_set signals(io, SIGINT, SIGTERM);
   signals.async_wait([&](auto, int) { io.stop(); });
   tcp::acceptor acceptor(io, {net::ip::address_v4::loopback(), port});

@@ -10,6 +10,7 @@ function group(path, name) {
   name = path
   sub(/\.hpp$/, "", name)
   if (name == "limiters/waitable") return "waiting"
+  if (name == "calls/diagnose") return "observing"
   if (path ~ /^(limiters|timezone|config)\// || name == "limit_table") return "limiters"
   if (path ~ /^rules\//) return "rules"
   if (path ~ /^extend\//) return "extending"

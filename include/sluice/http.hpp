@@ -6,3 +6,4 @@
 #include "sluice/http/emit.hpp"
 #include "sluice/http/feedback.hpp"
 #include "sluice/http/parse.hpp"
+#include "sluice/http/serve.hpp"

@@ -7,6 +7,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
+#include <deque>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -65,14 +66,21 @@ class Greedy {
     const auto number = static_cast<std::uint16_t>(std::stoi(port));
     stream_.connect(net::ip::tcp::endpoint(net::ip::address_v4::loopback(), number));
   }
-  Response ask() {
-    beast::http::request<beast::http::empty_body> request(beast::http::verb::get, "/", 11);
-    request.set(beast::http::field::host, "localhost");
-    request.set("X-Api-Key", "greedy");
-    beast::http::write(stream_, request);
+  Response ask(const char* target = "/", const char* prefer = "") {
+    send(target, prefer);
+    return read();
+  }
+  Response read() {
     Response response;
     beast::http::read(stream_, buffer_, response);
     return response;
+  }
+  void send(const char* target, const char* prefer) {
+    beast::http::request<beast::http::empty_body> request(beast::http::verb::get, target, 11);
+    request.set("Prefer", prefer);
+    request.set(beast::http::field::host, "localhost");
+    request.set("X-Api-Key", "greedy");
+    beast::http::write(stream_, request);
   }
 
  private:
@@ -148,6 +156,20 @@ TEST_CASE("a fleet that shares its server's limit is never refused, and keeps it
 
   server.interrupt();
   CHECK(server.wait() == 0);
+}
+
+TEST_CASE("a client that says how long it waits is served in its turn, and is seen meanwhile") {
+  ChildProcess server({SLUICE_HTTP_SERVER, "0", "1", "1"});
+  const std::string port = port_of(server.read_line());
+  Greedy looks_on(port);
+  CHECK(looks_on.ask("/waiting").body().empty());
+  std::deque<Greedy> waiting;
+  for (int i = 0; i < 5; ++i) waiting.emplace_back(port).send("/", "wait=60");
+  std::string seen;
+  for (int i = 0; i < 1000 && seen.empty(); ++i) seen = looks_on.ask("/waiting").body();
+  CHECK(seen.find("api of greedy: waiting ") == 0);
+  for (Greedy& each : waiting) CHECK(each.read().result() == beast::http::status::ok);
+  CHECK(looks_on.ask("/waiting").body().empty());
 }
 
 TEST_CASE("the same fleet at more than the server's rate is refused, so the test above can fail") {

@@ -13,6 +13,10 @@
 #include "sluice/config/limit_file.hpp"
 #include "sluice/extend/store_wrapper.hpp"
 #include "sluice/http.hpp"
+#include "sluice/http/beast.hpp"
+#if __has_include(<httplib.h>)
+#include "sluice/http/httplib.hpp"
+#endif
 #include "sluice/redis/redis_store.hpp"
 #include "sluice/sim/resource.hpp"
 #include "sluice/sim/world.hpp"
@@ -205,6 +209,26 @@ response.status = whole.allowed ? 200 : 429;
 const std::array limits{http::Limited{calls, each[0]}, http::Limited{tokens, each[1]}};
 http::limit_headers(limits, {.primary = "calls"}).for_each([&](auto name, auto value) { response.set(name, value); });
 }
+using BeastRequest = boost::beast::http::request<boost::beast::http::string_body>;
+using BeastResponse = boost::beast::http::response<boost::beast::http::string_body>;
+BeastResponse serve(const BeastRequest& request);
+boost::asio::awaitable<BeastResponse> serve_limited(const TokenBucket& bucket, const BeastRequest& request) {
+const http::RequestLimit limit(bucket);
+
+const std::string key = request.count("X-Api-Key") ? request["X-Api-Key"] : "anonymous";
+const http::Admission admission = co_await http::async_admit(limit, key);
+if (!admission) co_return http::refusal(request, admission);
+auto response = serve(request);
+http::set_headers(response, admission);
+co_return response;
+}
+#if __has_include(<httplib.h>)
+void serve_limited(httplib::Server& server, const http::RequestLimit<TokenBucket>& limit) {
+server.set_pre_routing_handler(http::limit_requests(limit, [](const httplib::Request& request) {
+  return request.has_header("X-Api-Key") ? request.get_header_value("X-Api-Key") : "anonymous";
+}));
+}
+#endif
 void server(const TokenBucket& limiter, const Key& key, Response& response) {
 const http::Policy policy("api", limiter.quota());
 const Decision decision = limiter.try_acquire(key);
@@ -276,6 +300,9 @@ void observe(Clock& clock, Metrics& metrics) {
 RedisOptions options;
 options.on_event = observe_connections(metrics, "redis");
 CircuitBreaker breaker(clock, {}, observe_breaker(metrics, "redis"));
+}
+void wait(const TokenBucket& bucket) {
+for (const WaitingCall& call : diagnose(bucket)) std::cout << call << '\n';
 }
 }  // namespace observing_page
 

@@ -1,0 +1,112 @@
+// A server and clients with cpp-httplib, over loopback.
+#include "sluice/http/httplib.hpp"
+
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "sluice/sluice.hpp"
+#include "sluice/testing/faulty_store.hpp"
+#include "tests/catch.hpp"
+
+namespace sluice::test {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+/// On a free port, until it is destroyed.
+class Server {
+ public:
+  template <class L>
+  explicit Server(const http::RequestLimit<L>& limit) {
+    server_.set_pre_routing_handler(
+        http::limit_requests(limit, [](const httplib::Request& request) {
+          return request.has_header("X-Api-Key") ? request.get_header_value("X-Api-Key") : "none";
+        }));
+    server_.Get("/", [this](const httplib::Request&, httplib::Response& response) {
+      ++served;
+      response.set_content("hello", "text/plain");
+    });
+    port_ = server_.bind_to_any_port("127.0.0.1");
+    thread_ = std::thread([this] { server_.listen_after_bind(); });
+    while (!server_.is_running()) std::this_thread::yield();
+  }
+  ~Server() {
+    server_.stop();
+    thread_.join();
+  }
+  httplib::Result get(const std::string& key) const {
+    return httplib::Client("127.0.0.1", port_).Get("/", {{"X-Api-Key", key}});
+  }
+
+  std::atomic<int> served{0};
+
+ private:
+  httplib::Server server_;
+  std::thread thread_;
+  int port_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE("a server with cpp-httplib limits each key by its tier, and a client reads it",
+          "[http][httplib]") {
+  VirtualClock clock;
+  LimitList list(Quota::per_second(1).burst(1));
+  list.tier("gold", Quota::per_second(10).burst(50)).assign("alice", "gold");
+  const auto inner = make_virtual_store(clock);
+  testing::FaultyStore store(*inner);
+  const http::RequestLimit limit(TokenBucket(store, "api", std::make_shared<QuotaTable>(list)));
+  Server server(limit);
+
+  const httplib::Result gold = server.get("alice");
+  REQUIRE(gold);
+  CHECK(gold->status == 200);
+  CHECK(gold->body == "hello");
+  CHECK(gold->get_header_value("X-RateLimit-Remaining") == "49");
+  const http::Feedback feedback = http::require_served(gold);
+  CHECK(feedback.windows().size() == 2);
+
+  CHECK(server.get("bob")->status == 200);
+  CHECK(server.served == 2);
+  const httplib::Result refused = server.get("bob");
+  CHECK(refused->status == 429);
+  CHECK(refused->body == "too many requests\n");
+  CHECK(refused->get_header_value("Retry-After") == "1");
+  CHECK_THROWS_AS(http::require_served(refused), RateLimited);
+
+  store.fail_call(1, testing::Fault::not_executed());
+  const httplib::Result failed = server.get("alice");
+  CHECK(failed->status == 503);
+  CHECK_THROWS_AS(http::require_served(failed), Transient);
+  CHECK(server.served == 2);
+}
+
+TEST_CASE("what was not sent was not served, and what does not pass is no reason to try again",
+          "[http][httplib]") {
+  const auto failed = [](httplib::Error error) { return httplib::Result{nullptr, error}; };
+  const auto served = [&](httplib::Error error) {
+    try {
+      (void)http::require_served(failed(error));
+    } catch (const Transient& transient) {
+      return transient.served();
+    }
+    throw std::logic_error("it has returned");
+  };
+  CHECK(served(httplib::Error::Connection) == Served::no);
+  CHECK(served(httplib::Error::ConnectionTimeout) == Served::no);
+  CHECK(served(httplib::Error::Read) == Served::perhaps);
+  CHECK(served(httplib::Error::Write) == Served::perhaps);
+  for (const auto error : {httplib::Error::SSLServerVerification, httplib::Error::Canceled}) {
+    CHECK_THROWS_AS(http::require_served(failed(error)), std::runtime_error);
+    try {
+      (void)http::require_served(failed(error));
+    } catch (const Retriable&) {
+      FAIL("it would be tried again");
+    } catch (const std::runtime_error&) {
+    }
+  }
+}
+
+}  // namespace sluice::test
