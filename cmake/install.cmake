@@ -60,7 +60,7 @@ endforeach()
 
 set(headers_left_out "")
 if(NOT SLUICE_ASIO)
-  list(APPEND headers_left_out PATTERN "asio*" EXCLUDE PATTERN "http/beast.hpp" EXCLUDE)
+  list(APPEND headers_left_out PATTERN "asio*" EXCLUDE PATTERN "adapters/beast.hpp" EXCLUDE)
 endif()
 if(NOT SLUICE_CONFIG)
   list(APPEND headers_left_out PATTERN "config" EXCLUDE)

@@ -115,7 +115,12 @@ function(sluice_test name)
     LIBRARIES sluice_test_main ${arg_LIBRARIES}
   )
   sluice_test_options(test_${name})
-  target_precompile_headers(test_${name} REUSE_FROM sluice_test_precompiled)
+  # What links Asio has its headers precompiled as well.
+  if(arg_LIBRARIES MATCHES "sluice::(asio|world)")
+    target_precompile_headers(test_${name} REUSE_FROM sluice_test_precompiled_asio)
+  else()
+    target_precompile_headers(test_${name} REUSE_FROM sluice_test_precompiled)
+  endif()
   set(entries ${name})
   if(arg_APART)
     list(APPEND entries ${name}_${arg_APART})

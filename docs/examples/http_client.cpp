@@ -4,8 +4,8 @@
 //
 // With the path of a Redis unix socket any number of such processes share the limit; without it,
 // the workers of this one.
+#include <sluice/adapters/beast.hpp>
 #include <sluice/asio/calls.hpp>
-#include <sluice/http/beast.hpp>
 #include <sluice/redis/redis_store.hpp>
 #include <sluice/sluice.hpp>
 

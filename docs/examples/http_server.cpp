@@ -3,8 +3,8 @@
 // Prometheus finds the metrics under /metrics, and people who waits under /waiting.
 //
 //     http_server [PORT [RATE [BURST]]]      on 127.0.0.1; port 0 takes a free one; Ctrl-C ends it
+#include <sluice/adapters/beast.hpp>
 #include <sluice/asio/acquire.hpp>
-#include <sluice/http/beast.hpp>
 #include <sluice/sluice.hpp>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // An HTTP server with cpp-httplib that limits each API key by its tier.
 //
 //     httplib_server [PORT]      on 127.0.0.1; port 0 takes a free one
-#include <sluice/http/httplib.hpp>
+#include <sluice/adapters/httplib.hpp>
 #include <sluice/sluice.hpp>
 
 #include <iostream>

@@ -10,11 +10,11 @@ function group(path, name) {
   name = path
   sub(/\.hpp$/, "", name)
   if (name == "limiters/waitable") return "waiting"
-  if (name == "calls/diagnose") return "observing"
+  if (name ~ /^(calls\/diagnose|adapters\/prometheus)$/) return "observing"
   if (path ~ /^(limiters|timezone|config)\// || name == "limit_table") return "limiters"
   if (path ~ /^rules\//) return "rules"
   if (path ~ /^extend\//) return "extending"
-  if (path ~ /^(calls|http)\// || name == "http") return "calls"
+  if (path ~ /^(calls|http|adapters)\// || name == "http") return "calls"
   if (path ~ /^asio\// || name == "asio") return "asio"
   if (path ~ /^redis\//) return "redis"
   if (path ~ /^sim\//) return "simulation"

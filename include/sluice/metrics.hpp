@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sluice/clock.hpp"
@@ -33,6 +35,26 @@ struct BusyKey {
   /// How often, at most: at least count - error.
   std::uint64_t count = 0;
   std::uint64_t error = 0;
+};
+
+/// One metric with its samples, for those who pass them on in another form than Metrics::text().
+struct MetricFamily {
+  enum class Type : std::uint8_t { counter, gauge, histogram };
+  struct Sample {
+    /// Name and value. Values are ASCII without quotes and backslashes: other bytes are "%0A".
+    std::vector<std::pair<std::string, std::string>> labels{};
+    std::int64_t value = 0;  ///< of a histogram, how many times were counted
+    /// Of a histogram: how many were at most each of bounds(), and at last all of them.
+    std::vector<std::uint64_t> cumulative{};
+    Span sum{0};  ///< of a histogram
+  };
+
+  std::string name{};  ///< of a counter without "_total"
+  std::string help{};
+  Type type = Type::counter;
+  std::vector<Sample> samples{};  ///< perhaps none yet
+
+  [[nodiscard]] static std::span<const Span> bounds() noexcept;
 };
 
 /// Counts the events of stores, for scraping or for the program itself:
@@ -65,6 +87,9 @@ class Metrics final : public Observer {
   [[nodiscard]] std::string text(Format format = Format::openmetrics) const;
   /// The Content-Type of a response with text(format).
   [[nodiscard]] static const char* content_type(Format format = Format::openmetrics) noexcept;
+
+  /// The same as values.
+  [[nodiscard]] std::vector<MetricFamily> families() const;
 
   /// The counts of one limiter; zeros if it is not known.
   struct Counts {

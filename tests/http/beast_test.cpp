@@ -1,5 +1,5 @@
 // The parts for Boost.Beast without a network; end_to_end_test.cpp has a server and clients.
-#include "sluice/http/beast.hpp"
+#include "sluice/adapters/beast.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>

@@ -1,5 +1,5 @@
 // A server and clients with cpp-httplib, over loopback.
-#include "sluice/http/httplib.hpp"
+#include "sluice/adapters/httplib.hpp"
 
 #include <memory>
 #include <string>

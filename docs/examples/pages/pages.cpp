@@ -7,15 +7,15 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <iostream>
 
+#include "sluice/adapters/beast.hpp"
 #include "sluice/asio.hpp"
 #include "sluice/asio/sleep.hpp"
 #include "sluice/calls/with_backoff.hpp"
 #include "sluice/config/limit_file.hpp"
 #include "sluice/extend/store_wrapper.hpp"
 #include "sluice/http.hpp"
-#include "sluice/http/beast.hpp"
 #if __has_include(<httplib.h>)
-#include "sluice/http/httplib.hpp"
+#include "sluice/adapters/httplib.hpp"
 #endif
 #include "sluice/redis/redis_store.hpp"
 #include "sluice/sim/resource.hpp"

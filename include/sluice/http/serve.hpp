@@ -1,5 +1,5 @@
-// RequestLimit: limits the requests of an HTTP server by key. For any HTTP library; beast.hpp and
-// httplib.hpp beside it have the rest for two.
+// RequestLimit: limits the requests of an HTTP server by key. For any HTTP library; sluice/adapters
+// has the rest for Boost.Beast and cpp-httplib.
 #pragma once
 
 #include <string_view>
@@ -65,7 +65,8 @@ class RequestLimit {
     (void)policy_of(limiter_, Key("any"), Decision{.limit = 1});
   }
 
-  /// Decides a request; it blocks for one operation of the store. See async_admit() in beast.hpp.
+  /// Decides a request; it blocks for one operation of the store. See async_admit() of
+  /// sluice/adapters/beast.hpp.
   [[nodiscard]] Admission admit(const Key& key, Cost cost = 1) const noexcept {
     std::error_code error;
     const Decision decision = limiter_.try_acquire(key, cost, error);
