@@ -23,6 +23,8 @@ int main() {
   Reservation borrowed = buckets.reserve("disk", 2, 10s);
   std::cout << "go in " << borrowed.wait() / 1ms << " ms\n";
 
-  buckets.cancel("disk", borrowed);                   // bucket.returnTokens(2);
+  // bucket.returnTokens(2);
+  std::cout << buckets.cancel("disk", borrowed) << " returned\n";
+  clock.advance(300ms);
   std::cout << bucket.peek().remaining << " left\n";  // bucket.available()
 }
