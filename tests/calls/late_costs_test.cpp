@@ -1,6 +1,6 @@
 // Clients of a model's API, whose calls cost what their answers say: how much of the quota they
 // use, in true tokens, with estimates that are too high or learned. test_calls_client "[.figures]"
-// prints the table of docs/language_model.md.
+// prints the table of docs/estimates.md.
 #include <algorithm>
 #include <array>
 #include <boost/asio/co_spawn.hpp>

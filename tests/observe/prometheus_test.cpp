@@ -16,9 +16,11 @@ using namespace std::chrono_literals;
 
 namespace {
 
+using Samples = std::map<std::string, std::string>;
+
 /// Each sample's value, by its name and labels; "TYPE name" has the type.
-std::map<std::string, std::string> samples_of(const std::string& page) {
-  std::map<std::string, std::string> all;
+Samples samples_of(const std::string& page) {
+  Samples all;
   std::istringstream lines(page);
   for (std::string line; std::getline(lines, line);) {
     const std::size_t space = line.rfind(' ');
@@ -26,7 +28,10 @@ std::map<std::string, std::string> samples_of(const std::string& page) {
     if (line[0] == '#') continue;
     std::ostringstream value;
     value << std::stod(line.substr(space + 1));
-    all[line.substr(0, space)] = value.str();
+    std::string name = line.substr(0, space);
+    const std::size_t whole = name.find(".0\"}");  // the bound 1.0 of OpenMetrics is 1 there
+    if (whole != std::string::npos) name.erase(whole, 2);
+    all[name] = value.str();
   }
   return all;
 }

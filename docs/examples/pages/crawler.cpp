@@ -1,6 +1,7 @@
-// A crawler that is polite to each site: a second between two requests, however many crawlers share
-// the store, and no request while a site asks to be left alone.
-#include <sluice/sluice.hpp>
+#include <sluice/calls/call.hpp>
+#include <sluice/limiters/gates.hpp>
+#include <sluice/limiters/slot_lock.hpp>
+#include <sluice/virtual_store.hpp>
 
 #include <iostream>
 #include <map>
@@ -9,7 +10,7 @@
 using namespace sluice;
 using namespace std::chrono_literals;
 
-/// The sites, in the place of HTTP. A real one says so by 429 or 503 and a Retry-After.
+/// The sites, in the place of HTTP. A real one asks for a pause by 429 or 503 and a Retry-After.
 struct Web {
   std::string get(const std::string& site, int page) {
     if (site == "example.org" && ++requests[site] == 3) throw RateLimited(30s);
@@ -37,16 +38,15 @@ class Crawler {
 };
 
 int main() {
-  VirtualClock clock;                             // of a program in production: make_memory_store()
-  const VirtualClock::AutoAdvance moving(clock);  // time passes while the program waits
-  const Crawler crawler(make_virtual_store(clock));
+  VirtualClock clock;
+  const VirtualClock::AutoAdvance moving(clock);     // time passes while the program waits
+  const Crawler crawler(make_virtual_store(clock));  // in production make_redis_store()
   Web web;
   const Time start = clock.now();
   for (int page = 1; page <= 4; ++page) {
     for (const char* site : {"example.com", "example.org"}) {
       const std::string fetched = crawler.fetch(web, site, page);
-      const auto passed = std::chrono::duration_cast<std::chrono::seconds>(clock.now() - start);
-      std::cout << passed.count() << " s: " << fetched << '\n';
+      std::cout << (clock.now() - start) / 1s << " s: " << fetched << '\n';
     }
   }
 }

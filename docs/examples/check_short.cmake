@@ -1,0 +1,28 @@
+# Fails if the page PAGE has more than WORDS words around its programs, or a program of more than LINES lines.
+cmake_minimum_required(VERSION 3.25)
+
+file(READ "${PAGE}" page)
+string(REGEX REPLACE "[][;]" " " page "${page}")  # they mean something in lists of CMake
+string(REPLACE "```" ";" parts "${page}")
+set(words 0)
+set(outside TRUE)
+foreach(part IN LISTS parts)
+  if(outside)
+    string(REGEX MATCHALL "[^ \n]*[A-Za-z0-9][^ \n]*" found "${part}")
+    list(LENGTH found count)
+    math(EXPR words "${words} + ${count}")
+    set(outside FALSE)
+  else()
+    string(REGEX MATCHALL "\n" found "${part}")
+    list(LENGTH found count)
+    math(EXPR lines "${count} - 1")  # one is behind the language
+    if(lines GREATER LINES)
+      message(FATAL_ERROR "${PAGE} has a program of ${lines} lines, and may have ${LINES}")
+    endif()
+    set(outside TRUE)
+  endif()
+endforeach()
+if(words GREATER WORDS)
+  message(FATAL_ERROR "${PAGE} has ${words} words around its programs, and may have ${WORDS}")
+endif()
+message(STATUS "${words} words of ${WORDS}")
