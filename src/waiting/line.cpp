@@ -272,7 +272,7 @@ std::vector<Line::Turn> Line::order() const {
       for (const auto& [number, each] : flow.entries) {
         const auto turn = turns.find(number);
         const Rank rank = each->is_taken ? taken : turn != turns.end() ? in_turn : other;
-        if (rank == other) end += length(each->units, flow.weight);
+        if (rank != taken) end += length(each->units, flow.weight);
         all.push_back({{rank, rank == in_turn ? turn->second : 0, -static_cast<int>(index)},
                        rank == other ? end : 0,
                        {place_at(index, number), before}});

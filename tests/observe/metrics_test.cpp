@@ -162,6 +162,9 @@ TEST_CASE("the page is OpenMetrics whatever the names contain", "[observe][metri
   const std::string text = c.metrics.text();
   CHECK(text.find("{limiter=\"a%22b%5Cc%0Ad%FF\",result") != std::string::npos);
   CHECK(text.substr(text.size() - 6) == "# EOF\n");
+  CHECK(text.find("# TYPE sluice_decisions counter\n# HELP ") != std::string::npos);
+  CHECK(text.find("# TYPE sluice_wait_seconds histogram\n# UNIT sluice_wait_seconds seconds\n") !=
+        std::string::npos);
   std::istringstream lines(text);
   std::string family;
   for (std::string line; std::getline(lines, line);) {

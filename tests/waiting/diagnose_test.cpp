@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "sluice/testing/faulty_store.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/seed.hpp"
 #include "tests/waiting/probe.hpp"
@@ -141,6 +142,53 @@ TEST_CASE("a call of several limits waits for the one that has refused it", "[wa
         Texts{"gates of account=acme: waiting 30 s for 1 unit, at least 1 min more",
               "slow of a: waiting 30 s for 1 unit, at least 30 s more"});
   CHECK(diagnose(Call{{slow, "another key"}, {fast, "a"}}).empty());
+}
+
+TEST_CASE("a call that keeps its turn elsewhere is ahead there, and waits since it came",
+          "[waiting][diagnose]") {
+  VirtualClock clock;
+  const auto store = make_virtual_store(clock);
+  const TokenBucket first(*store, "first", Quota::per(1, 10s).burst(1));
+  const TokenBucket second(*store, "second", Quota::per(1, 1s).burst(5));
+  (void)first.try_acquire("a");
+  Callers callers;
+  callers.wait({{first, "a"}, {second, "a", 5}});
+  callers.wait(first, {"a", 1});
+  clock.advance(10s - Span{1});
+  (void)second.try_acquire("a", 5);
+  clock.advance(Span{1});
+  CHECK(texts(diagnose(second)) ==
+        Texts{"second of a: waiting 10 s for 5 units, at least 4.999999 s more"});
+  CHECK(texts(diagnose(first)) == Texts{"first of a: waiting 10 s for 1 unit, behind 1 call"});
+}
+
+TEST_CASE("while the store is asked, or away, no earliest time is known", "[waiting][diagnose]") {
+  VirtualClock clock;
+  const auto inner = make_virtual_store(clock);
+  Wire wire(*inner, clock, 1);
+  const TokenBucket bucket(wire, "api", Quota::per_second(1).burst(1));
+  bucket.set_wait_queue({.across_processes = false});
+  (void)bucket.try_acquire("a");
+  wire.slowest = 1ms;
+  Callers callers;
+  callers.wait(bucket, {"a", 1});
+  clock.advance(10ms);
+  callers.wait(bucket, {"a", 1}, {.priority = 1});
+  const auto asking = diagnose(bucket);
+  REQUIRE(asking.size() == 2);
+  CHECK(asking[0].is_asking);
+  CHECK_FALSE(asking[0].at_least);
+  callers.end.clear();
+
+  testing::FaultyStore faulty(*inner);
+  faulty.fail_all(testing::Fault::not_executed());
+  CircuitBreaker breaker(clock);
+  const auto local = make_virtual_store(clock);
+  FallbackStore store(faulty, breaker, FailurePolicy::local(*local, 1));
+  const TokenBucket degraded(store, "degraded", Quota::per_second(1).burst(1));
+  (void)degraded.try_acquire("a");
+  callers.wait(degraded, {"a", 1});
+  CHECK(texts(diagnose(degraded)) == Texts{"degraded of a: waiting 0 s for 1 unit"});
 }
 
 TEST_CASE("each alternative waits by itself, and a call tells of all", "[waiting][diagnose]") {

@@ -360,6 +360,42 @@ TEST_CASE("random programs: a line orders as a naive list with fractions", "[wai
   }
 }
 
+TEST_CASE("random lines: order() tells how they are served, turns and wrapped times included",
+          "[waiting][line]") {
+  Random random(
+      "random lines: order() tells how they are served, turns and wrapped times included");
+  CAPTURE(random.repeat());
+  constexpr Word most = Word{1} << 32;
+  for (std::size_t program = 0; program < scaled(300); ++program) {
+    INFO("program " << program);
+    Line line;  // without a share of lower classes, the order is exact
+    std::uint64_t number = 0;
+    const auto insert = [&] {
+      const Word units = random.one_in(2) ? most : static_cast<Word>(random.between(1, 9));
+      line.insert({.place = {static_cast<int>(random.between(0, 2)), ++number},
+                   .flow = std::string(1, static_cast<char>('a' + random.below(3))),
+                   .weight = random.between(1, 3),
+                   .units = units,
+                   .keeps_turns = true,
+                   .has_turn = random.one_in(4)});
+    };
+    for (int i = 0; i < 6; ++i) insert();
+    for (std::uint64_t served = random.below(9'000); served > 0; --served) {
+      line.grant(line.take_first());
+      insert();
+    }
+    for (int i = 0; i < 8; ++i) insert();
+    std::vector<Place> told;
+    for (const Line::Turn& turn : line.order()) told.push_back(turn.place);
+    std::vector<Place> served;
+    while (line.first()) {
+      served.push_back(line.take_first());
+      line.grant(served.back());
+    }
+    CHECK(told == served);
+  }
+}
+
 TEST_CASE("flows share in proportion to their weights, by units", "[waiting][line]") {
   Busy busy;
   busy.add(0, "small", 1);
