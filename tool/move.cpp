@@ -30,52 +30,55 @@ struct Import {
   std::size_t expired = 0;
 };
 
-/// Sets the keys of one server that are absent there.
-class Setter {
- public:
-  Setter(Server& server, Import& result) : server_(server), result_(result) {}
-
-  void add(std::string key, const SavedState& state) {
-    const std::string value = encode_state({state.kind, state.words}, state.expiry);
-    const std::string ms = std::to_string((state.expiry + 999) / 1'000);
-    bytes_ += key.size() + value.size();
-    texts_.push_back({std::move(key), value, ms});
-    if (texts_.size() == most_commands || bytes_ > most_bytes) send();
-  }
-
-  void send() {
-    std::vector<Words> commands;
-    for (const auto& [key, value, ms] : texts_) {
-      commands.push_back({"SET", key, value, "NX", "PXAT", ms});
-    }
-    if (commands.empty()) return;
-    const std::vector<Reply> replies = server_.pipeline(commands);
-    for (std::size_t i = 0; i < replies.size(); ++i) note(texts_[i].key, replies[i]);
-    texts_.clear();
-    bytes_ = 0;
-  }
-
- private:
-  struct Texts {
-    std::string key;
-    std::string value;
-    std::string ms;
-  };
-
-  void note(const std::string& key, const Reply& reply) {
-    if (reply.kind == Reply::Kind::error) {
-      throw std::runtime_error(fmt::format(
-          "SET {}: {}; {} restored so far, and the import can be repeated", printable(key, 200),
-          printable(reply.text, 200), plural(result_.restored, "state")));
-    }
-    ++(reply.kind == Reply::Kind::null ? result_.known : result_.restored);
-  }
-
-  Server& server_;
-  Import& result_;
-  std::vector<Texts> texts_;
-  std::size_t bytes_ = 0;
+struct Texts {
+  std::string key;
+  std::string value;
+  std::string expiry;  ///< in milliseconds
 };
+
+/// Sets the keys that are absent, and forgets the texts.
+void set(Server& server, std::vector<Texts>& texts, Import& result) {
+  if (texts.empty()) return;
+  std::vector<Words> commands;
+  for (const auto& [key, value, expiry] : texts) {
+    commands.push_back({"SET", key, value, "NX", "PXAT", expiry});
+  }
+  const std::vector<Reply> replies = server.pipeline(commands);
+  for (std::size_t i = 0; i < replies.size(); ++i) {
+    if (replies[i].kind == Reply::Kind::error) {
+      throw std::runtime_error(fmt::format(
+          "SET {}: {}; {} restored so far, and the import can be repeated",
+          printable(texts[i].key, 200), printable(replies[i].text, 200),
+          plural(result.restored, "state")));
+    }
+    ++(replies[i].kind == Reply::Kind::null ? result.known : result.restored);
+  }
+  texts.clear();
+}
+
+/// Restores what belongs to one server.
+void restore(const Fleet& fleet, Server& server, const std::string& prefix,
+             const std::vector<SavedState>& states, Import& result) {
+  const Word now = server.now();
+  std::vector<Texts> texts;
+  std::size_t bytes = 0;
+  for (const SavedState& state : states) {
+    std::string key = prefix + state.key;
+    if (&fleet.of(key) != &server) continue;
+    if (state.expiry <= now) {
+      ++result.expired;
+      continue;
+    }
+    std::string value = encode_state({state.kind, state.words}, state.expiry);
+    bytes += value.size();
+    texts.push_back({std::move(key), std::move(value), std::to_string(state.expiry / 1'000 + 1)});
+    if (texts.size() == most_commands || bytes > most_bytes) {
+      set(server, texts, result);
+      bytes = 0;
+    }
+  }
+  set(server, texts, result);
+}
 
 }  // namespace
 
@@ -106,25 +109,12 @@ int export_states(const Session& session, const ScanOptions& options, const std:
 int import_states(const Session& session, const std::string& prefix, const std::string& file,
                   bool yes) {
   const Fleet fleet(session.redis);
-  const Word now = fleet.servers().front()->now();
-  const std::vector<SavedState> states = detail::read_states(file, now);
+  const auto states = detail::read_states(file, fleet.servers().front()->now());
   const std::string what = fmt::format("import {} at {}: {}, under keys that are not there", file,
                                        session.url, plural(states.size(), "state"));
   if (!is_agreed(session, what, yes)) return bad_input;
   Import result;
-  for (const auto& server : fleet.servers()) {
-    Setter setter(*server, result);
-    for (const SavedState& state : states) {
-      std::string key = prefix + state.key;
-      if (&fleet.of(key) != server.get()) continue;
-      if (state.expiry <= now) {
-        ++result.expired;
-      } else {
-        setter.add(std::move(key), state);
-      }
-    }
-    setter.send();
-  }
+  for (const auto& server : fleet.servers()) restore(fleet, *server, prefix, states, result);
   const auto& [restored, known, expired] = result;
   if (session.style.json) {
     print_json({{"file", file}, {"restored", restored}, {"known", known}, {"expired", expired}});

@@ -1,8 +1,6 @@
 // See state_file.hpp.
 #include "src/core/state_file.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
@@ -37,53 +35,29 @@ constexpr std::string_view this_form = "1";
 /// The longest state has max_state_words words of 16 digits.
 constexpr std::size_t longest_line = std::size_t{8} << 20;
 
-/// A request that every state of a kind can answer; it has no row if all words of the kind are
-/// possible.
-struct Question {
-  const Operation* row = nullptr;
-  Arguments args{};
-  std::span<const Word> table{};
-};
+constexpr Word window[]{SlidingWindowRule::max_limit, SlidingWindowRule::max_span};
 
-/// Without a default: a compiler names the kind that is forgotten.
-Question question_for(StateKind kind) noexcept {
-  using Windows = SlidingWindowRule;
-  static constexpr Word window[]{Windows::max_limit, Windows::max_span};
-  switch (kind) {
-    case StateKind::shared_sliding_window:
-      return {&shared_sliding_window_config,
-              {word_limit, SharedSlidingWindowRule::max_keep_alive}};
-    case StateKind::shared_token_bucket:
-      return {&shared_token_bucket_peek, {word_limit, 0, SharedTokenBucketRule::max_keep_alive}};
-    case StateKind::leases:
-      return {&leases_peek, {word_limit, 1, 0}};
-    case StateKind::slot_lock:
-      return {&slot_lock_peek, {1, 1, 0}};
-    case StateKind::utilization:
-      return {&utilization_peek,
-              {UtilizationRule::one, UtilizationRule::max_span - 1, 1, 1, UtilizationRule::max_span, 1, 0}};
-    case StateKind::gate:
-      return {&gate_peek, {1, GateRule::max_cap, 0, 0}};
-    case StateKind::wait_line:
-      return {&wait_line_peek, {word_limit}};
-    case StateKind::fixed_window:
-      return {&fixed_window_peek, {FixedWindowRule::max_limit, 1}};
-    case StateKind::sliding_window_counter:
-      return {&sliding_window_counter_peek, {1, 1, 0}};
-    case StateKind::sliding_window:
-      return {&sliding_window_peek,
-              {Windows::max_limit, 0, 0, Windows::max_span},
-              window};
-    case StateKind::learned_rate:
-      return {&learned_rate_peek,
-              {word_limit, 1, 1, LearnedRateRule::max_rate, LearnedRateRule::max_forget, 0}};
-    case StateKind::token_bucket:
-    case StateKind::idempotency_record:
-    case StateKind::constant:
-      return {};
-  }
-  return {};
-}
+/// A request that every sound state of its kind answers. Of the kinds that are not here, all words
+/// are possible.
+constexpr struct {
+  const Operation* row;
+  Arguments args;
+  std::span<const Word> table{};
+} questions[]{
+    {&shared_sliding_window_config, {word_limit, SharedSlidingWindowRule::max_keep_alive}},
+    {&shared_token_bucket_peek, {word_limit, 0, SharedTokenBucketRule::max_keep_alive}},
+    {&leases_peek, {word_limit, 1, 0}},
+    {&slot_lock_peek, {1, 1, 0}},
+    {&utilization_peek,
+     {UtilizationRule::one, UtilizationRule::max_span - 1, 1, 1, UtilizationRule::max_span, 1, 0}},
+    {&gate_peek, {1, GateRule::max_cap, 0, 0}},
+    {&wait_line_peek, {word_limit}},
+    {&fixed_window_peek, {FixedWindowRule::max_limit, 1}},
+    {&sliding_window_counter_peek, {1, 1, 0}},
+    {&sliding_window_peek, {window[0], 0, 0, window[1]}, window},
+    {&learned_rate_peek,
+     {word_limit, 1, 1, LearnedRateRule::max_rate, LearnedRateRule::max_forget, 0}},
+};
 
 /// "a token bucket" as one word.
 std::string word_of(const StateDescription& kind) {
@@ -100,16 +74,6 @@ const StateDescription* find_kind(Word number) noexcept {
     if (static_cast<Word>(each.kind) == number) return &each;
   }
   return nullptr;
-}
-
-std::string all_kinds() {
-  std::string text;
-  for (const StateDescription& each : state_descriptions) {
-    if (each.kind == StateKind::constant) continue;  // has no state
-    text += (text.empty() ? "" : ", ") + std::to_string(static_cast<int>(each.kind)) + " " +
-            word_of(each);
-  }
-  return text;
 }
 
 [[noreturn]] void fail(const char* verb, const std::string& path, int error) {
@@ -163,13 +127,9 @@ class Reader {
   }
 
   void read_first() {
-    if (!next() || !rest_.starts_with(form)) {
-      refuse("this is no file of states, whose first line begins with \"" + std::string(form) +
-             std::string(this_form) + "\"");
-    }
+    if (!next() || !rest_.starts_with(form)) refuse("this is no file of states of sluice");
     rest_.remove_prefix(form.size());
-    const std::string_view found = part();
-    if (found != this_form) {
+    if (const std::string_view found = part(); found != this_form) {
       refuse("form " + std::string(found.substr(0, 20)) + " of a file of states; this version (" +
              SLUICE_VERSION_STRING + ") reads form " + std::string(this_form));
     }
@@ -221,8 +181,7 @@ class Reader {
     const StateDescription* const kind = number ? find_kind(*number) : nullptr;
     if (kind == nullptr || kind->kind == StateKind::constant) {
       refuse(key + ": this version (" + SLUICE_VERSION_STRING + ") reads no kind " +
-             (number ? std::to_string(*number) : "?") + " " + std::string(word.substr(0, 40)) +
-             "; it reads " + all_kinds());
+             (number ? std::to_string(*number) : "?") + " " + std::string(word.substr(0, 40)));
     }
     if (word != word_of(*kind)) {
       refuse(key + ": kind " + std::to_string(*number) + " is " + word_of(*kind) + ", not " +
@@ -254,46 +213,19 @@ class Reader {
   std::string keys_;  // the last one
 };
 
-/// A file that is written.
-class Writer {
- public:
-  explicit Writer(const std::string& path) : path_(path), file_(std::fopen(path.c_str(), "wb")) {
-    if (file_ == nullptr) fail("write", path, errno);
-  }
-  Writer(const Writer&) = delete;
-  Writer& operator=(const Writer&) = delete;
-  ~Writer() {
-    if (file_ != nullptr) std::fclose(file_);
-  }
-
-  void add(const std::string& text) {
-    if (std::fwrite(text.data(), 1, text.size(), file_) != text.size()) fail("write", path_, errno);
-  }
-  /// `to_disk`: the bytes are there if the machine fails.
-  void close(bool to_disk) {
-    if (std::fflush(file_) != 0 || (to_disk && ::fsync(::fileno(file_)) != 0) ||
-        std::fclose(std::exchange(file_, nullptr)) != 0) {
-      fail("write", path_, errno);
-    }
-  }
-
- private:
-  const std::string& path_;
-  std::FILE* file_;
-};
-
-void write(const std::string& path, const std::vector<SavedState>& states, bool to_disk) {
-  Writer file(path);
-  file.add(std::string(form) + std::string(this_form) + " " + SLUICE_VERSION_STRING + "\n");
+void write(const std::string& path, const std::vector<SavedState>& states) {
+  errno = 0;
+  std::ofstream file(path, std::ios::binary);
+  file << form << this_form << ' ' << SLUICE_VERSION_STRING << '\n';
   for (const SavedState& each : states) {
-    std::string line = each.key + " " + std::to_string(static_cast<int>(each.kind)) + " " +
-                       word_of(*find_kind(static_cast<Word>(each.kind))) + " " +
-                       std::to_string(each.expiry);
-    for (const Word word : each.words) line += " " + std::to_string(word);
-    file.add(line + "\n");
+    const auto number = static_cast<Word>(each.kind);
+    file << each.key << ' ' << number << ' ' << word_of(*find_kind(number)) << ' ' << each.expiry;
+    for (const Word word : each.words) file << ' ' << word;
+    file << '\n';
   }
-  file.add("end " + std::to_string(states.size()) + "\n");
-  file.close(to_disk);
+  file << "end " << states.size() << '\n';
+  file.close();
+  if (!file) fail("write", path, errno);
 }
 
 }  // namespace
@@ -308,12 +240,14 @@ bool is_sound(StateKind kind, std::span<const Word> words, Word now) noexcept {
   if (std::any_of(words.begin(), words.end(), [](Word w) { return w < 0 || w > word_limit; })) {
     return false;
   }
-  const Question question = question_for(kind);
-  if (question.row == nullptr) return true;
-  Effects effects;
-  const Verdict verdict =
-      run(*question.row, words, {question.args, question.table}, now, effects);
-  return verdict.status != -static_cast<Word>(Errc::corrupt_state);
+  for (const auto& [row, args, table] : questions) {
+    Effects effects;
+    if (row->kind == kind && run(*row, words, {args, table}, now, effects).status ==
+                                 -static_cast<Word>(Errc::corrupt_state)) {
+      return false;
+    }
+  }
+  return true;
 }
 
 std::size_t write_states(const std::string& path, std::vector<SavedState> states) {
@@ -325,12 +259,12 @@ std::size_t write_states(const std::string& path, std::vector<SavedState> states
   std::error_code ignored;
   const auto there = std::filesystem::symlink_status(path, ignored);
   if (exists(there) && !is_regular_file(there)) {
-    write(path, states, false);
+    write(path, states);
     return states.size();
   }
   const std::string part = path + ".part";
   try {
-    write(part, states, true);
+    write(part, states);
     if (std::rename(part.c_str(), path.c_str()) != 0) fail("write", path, errno);
   } catch (...) {
     std::remove(part.c_str());
