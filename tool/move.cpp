@@ -46,10 +46,10 @@ void set(Server& server, std::vector<Texts>& texts, Import& result) {
   const std::vector<Reply> replies = server.pipeline(commands);
   for (std::size_t i = 0; i < replies.size(); ++i) {
     if (replies[i].kind == Reply::Kind::error) {
-      throw std::runtime_error(fmt::format(
-          "SET {}: {}; {} restored so far, and the import can be repeated",
-          printable(texts[i].key, 200), printable(replies[i].text, 200),
-          plural(result.restored, "state")));
+      throw std::runtime_error(
+          fmt::format("SET {}: {}; {} restored so far, and the import can be repeated",
+                      printable(texts[i].key, 200), printable(replies[i].text, 200),
+                      plural(result.restored, "state")));
     }
     ++(replies[i].kind == Reply::Kind::null ? result.known : result.restored);
   }
@@ -100,7 +100,8 @@ int export_states(const Session& session, const ScanOptions& options, const std:
   if (session.style.json) {
     print_json({{"file", file}, {"exported", count}, {"of_other_prefixes", others}});
   } else {
-    fmt::print(stderr, "{} in {}; {} of another key_prefix\n", plural(count, "state"), file, others);
+    fmt::print(stderr, "{} in {}; {} of another key_prefix\n", plural(count, "state"), file,
+               others);
   }
   print_totals(session, totals);
   return fine;

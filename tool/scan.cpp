@@ -105,8 +105,7 @@ class Scan {
     bool goes_on = true;
     const std::size_t count = names_.size();
     for (std::size_t i = 0; i < count && goes_on; ++i) {
-      const auto expires =
-          options_.expiry ? span_in(replies[1 + count + i].integer) : std::nullopt;
+      const auto expires = options_.expiry ? span_in(replies[1 + count + i].integer) : std::nullopt;
       goes_on = note(std::move(names_[i]), replies[i + 1], now, expires);
     }
     names_.clear();

@@ -1,4 +1,5 @@
-// States that are moved between stores, of every kind and under load, and those of earlier versions.
+// States that are moved between stores, of every kind and under load, and those of earlier
+// versions.
 #include <deque>
 #include <set>
 
@@ -92,20 +93,19 @@ class Program {
 TEST_CASE("a state of each kind goes on where it was moved to", "[moves]") {
   Random random("a state of each kind goes on where it was moved to");
   CAPTURE(random.repeat());
+  std::set<StateKind> kinds;
   const auto life = [&](Store& redis, VirtualClock& clock) {
     const auto first = make_named_store(clock);
     const auto second = make_named_store(clock);
     const auto third = make_named_store(clock);
-    Program program(random, 8, "\xff {}: %", 8);
-    program.run(3'000, clock, {first.get()});
+    Program program(random, 24, "\xff {}: %", 8);
+    program.run(6'000, clock, {first.get()});
     const TemporaryFile file;
     const auto saved = first->save_states(file.path());
     CHECK(saved.unnamed == 0);
-    std::set<StateKind> kinds;
     for (const auto& each : detail::read_states(file.path(), to_word(clock.now()))) {
       kinds.insert(each.kind);
     }
-    REQUIRE(missing_kind(kinds) == "");
     CHECK(on_server(clock, "import --yes " + file.path())["restored"] == saved.saved);
     CHECK(second->load_states(file.path()).restored == saved.saved);
     program.run(1'500, clock, {first.get(), second.get(), &redis});
@@ -114,6 +114,7 @@ TEST_CASE("a state of each kind goes on where it was moved to", "[moves]") {
     program.run(1'500, clock, {first.get(), third.get(), &redis});
   };
   for (std::size_t i = 0; i < scaled(2); ++i) for_each_store(life, Stores::redis);
+  if (!redis_left_out()) CHECK(missing_kind(kinds) == "");
 }
 
 /// These calls with the answers of a store, as if all stores were of one kind.
@@ -260,7 +261,8 @@ TEST_CASE("over a switch to Redis and back no interval holds more than the one b
     CHECK(again->load_states(file.path()).known == 0);
     callers.run(clock, {again.get()}, 150);
     CHECK(callers.holds());
-    callers.exhaust(*make_named_store(clock), clock);  // what the switch would be without the states
+    callers.exhaust(*make_named_store(clock),
+                    clock);  // what the switch would be without the states
     CHECK_FALSE(callers.holds());
   };
   for (std::size_t i = 0; i < scaled(10); ++i) for_each_store(life, Stores::redis);
@@ -312,7 +314,7 @@ TEST_CASE("import asks, checks the whole file first, and replaces nothing", "[mo
   const std::string good = file.text();
   CHECK_THAT(run("$SLUICE import $FILE </dev/null"), contains_text("nobody can be asked here"));
   file.write(good + "{b}:x 99 token_bucket 1 1\n");
-  CHECK_THAT(run("$SLUICE import $FILE --yes; echo code $?"),
+  CHECK_THAT(run("($SLUICE import $FILE --yes; echo code $?)"),
              contains_text(":4: lines behind") && contains_text("code 2"));
   CHECK(client({"EXISTS", "{a}:api:5/day"}).integer == 0);
   file.write(good);
