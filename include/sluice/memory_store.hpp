@@ -51,9 +51,8 @@ struct MemoryOptions {
   /// what was left at it: a lower bound. Decisions are those of now(), as long as the coarse clock
   /// lags by less than Clock::coarse_lag. False: every decision reads now().
   bool coarse_clock = true;
-  /// Keeps the name of each key beside its hash, for MemoryStore::save_states(). The names are on
-  /// the heap, beside max_bytes: 14 bytes for each of max_keys, and 64 and its name for each key in
-  /// the table. The first decision of a key allocates them.
+  /// Keeps the name of each key beside its hash, for MemoryStore::save_states(). Names are on the
+  /// heap, beside max_bytes: some 110 bytes a key. The first decision of a key allocates them.
   bool keep_names = false;
 };
 

@@ -8,22 +8,12 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <memory>
 #include <optional>
 #include <stdexcept>
 
 #include "sluice/extend/idempotency_record.hpp"
-#include "sluice/rules/fixed_window.hpp"
-#include "sluice/rules/gate.hpp"
 #include "sluice/rules/learned_rate.hpp"
-#include "sluice/rules/leases.hpp"
-#include "sluice/rules/shared_sliding_window.hpp"
-#include "sluice/rules/shared_token_bucket.hpp"
-#include "sluice/rules/sliding_window.hpp"
-#include "sluice/rules/sliding_window_counter.hpp"
-#include "sluice/rules/slot_lock.hpp"
 #include "sluice/rules/utilization.hpp"
-#include "sluice/rules/wait_line.hpp"
 #include "sluice/version.hpp"
 #include "src/core/key_name.hpp"
 
@@ -31,32 +21,32 @@ namespace sluice::detail {
 namespace {
 
 constexpr std::string_view form = "sluice states ";
-constexpr std::string_view this_form = "1";
+constexpr const char* this_form = "1";
 /// The longest state has max_state_words words of 16 digits.
 constexpr std::size_t longest_line = std::size_t{8} << 20;
 
-constexpr Word window[]{SlidingWindowRule::max_limit, SlidingWindowRule::max_span};
+constexpr Word window[]{1, 1};
+constexpr Word always = word_limit / 2;
+constexpr Word hour = UtilizationRule::max_span;
 
-/// A request that every sound state of its kind answers. Of the kinds that are not here, all words
-/// are possible.
+/// Requests to the first row of a kind that changes nothing, which every sound state answers. Of
+/// the kinds that are not here, all words are possible.
 constexpr struct {
-  const Operation* row;
+  StateKind kind;
   Arguments args;
   std::span<const Word> table{};
 } questions[]{
-    {&shared_sliding_window_config, {word_limit, SharedSlidingWindowRule::max_keep_alive}},
-    {&shared_token_bucket_peek, {word_limit, 0, SharedTokenBucketRule::max_keep_alive}},
-    {&leases_peek, {word_limit, 1, 0}},
-    {&slot_lock_peek, {1, 1, 0}},
-    {&utilization_peek,
-     {UtilizationRule::one, UtilizationRule::max_span - 1, 1, 1, UtilizationRule::max_span, 1, 0}},
-    {&gate_peek, {1, GateRule::max_cap, 0, 0}},
-    {&wait_line_peek, {word_limit}},
-    {&fixed_window_peek, {FixedWindowRule::max_limit, 1}},
-    {&sliding_window_counter_peek, {1, 1, 0}},
-    {&sliding_window_peek, {window[0], 0, 0, window[1]}, window},
-    {&learned_rate_peek,
-     {word_limit, 1, 1, LearnedRateRule::max_rate, LearnedRateRule::max_forget, 0}},
+    {StateKind::shared_sliding_window, {word_limit, always}},
+    {StateKind::shared_token_bucket, {word_limit, 0, always}},
+    {StateKind::leases, {word_limit, 1, 0}},
+    {StateKind::slot_lock, {1, 1, 0}},
+    {StateKind::utilization, {UtilizationRule::one, hour - 1, 1, 1, hour, 1, 0}},
+    {StateKind::gate, {1, 1, 0, 0}},
+    {StateKind::wait_line, {word_limit}},
+    {StateKind::fixed_window, {1, 1}},
+    {StateKind::sliding_window_counter, {1, 1, 0}},
+    {StateKind::sliding_window, {1, 0, 0, 1}, window},
+    {StateKind::learned_rate, {word_limit, 1, 1, 1, LearnedRateRule::min_forget, 0}},
 };
 
 /// "a token bucket" as one word.
@@ -69,9 +59,11 @@ std::string word_of(const StateDescription& kind) {
   return word;
 }
 
+/// Null if there is none, or if it has no state.
 const StateDescription* find_kind(Word number) noexcept {
   for (const StateDescription& each : state_descriptions) {
-    if (static_cast<Word>(each.kind) == number) return &each;
+    const bool has_state = each.kind != StateKind::constant;
+    if (has_state && static_cast<Word>(each.kind) == number) return &each;
   }
   return nullptr;
 }
@@ -84,25 +76,31 @@ const StateDescription* find_kind(Word number) noexcept {
 class Reader {
  public:
   Reader(const std::string& path, Word now)
-      : path_(path),
-        now_(now),
-        file_(path, std::ios::binary),
-        line_(std::make_unique<char[]>(longest_line)) {
+      : path_(path), now_(now), file_(path, std::ios::binary), line_(longest_line) {
     if (!file_) fail("read", path, errno);
   }
 
   std::vector<SavedState> read() {
-    read_first();
+    if (!next() || !rest_.starts_with(form)) refuse("this is no file of states of sluice");
+    rest_.remove_prefix(form.size());
+    if (const std::string found(part().substr(0, 20)); found != this_form) {
+      refuse("form " + found +
+             " of a file of states; this version (" SLUICE_VERSION_STRING ") reads form " +
+             this_form);
+    }
     std::vector<SavedState> states;
     for (;;) {
       if (!next()) refuse("the file has no last line \"end N\": it was written in part");
       if (rest_.starts_with("end ")) break;
-      states.push_back(state());
+      SavedState read = state();
+      if (!states.empty() && states.back().key >= read.key) {
+        refuse(read.key + ": the keys are not in ascending order, each once");
+      }
+      states.push_back(std::move(read));
     }
-    rest_.remove_prefix(4);
-    if (number() != static_cast<Word>(states.size())) {
-      refuse("the last line tells another number of states than the file has, " +
-             std::to_string(states.size()));
+    if (rest_ != "end " + std::to_string(states.size())) {
+      refuse("the file has " + std::to_string(states.size()) +
+             " states, and its end another number");
     }
     if (next()) refuse("lines behind the last one");
     return states;
@@ -117,100 +115,63 @@ class Reader {
   bool next() {
     ++number_;
     errno = 0;
-    file_.getline(line_.get(), static_cast<std::streamsize>(longest_line));
+    file_.getline(line_.data(), static_cast<std::streamsize>(line_.size()));
     const auto size = static_cast<std::size_t>(file_.gcount());
     if (file_.bad()) fail("read", path_, errno != 0 ? errno : EIO);
     if (size == 0) return false;
     if (file_.fail()) refuse("a line of more than " + std::to_string(longest_line) + " bytes");
-    rest_ = {line_.get(), size - (file_.eof() ? 0 : 1)};
+    rest_ = {line_.data(), size - (file_.eof() ? 0 : 1)};
     return true;
   }
 
-  void read_first() {
-    if (!next() || !rest_.starts_with(form)) refuse("this is no file of states of sluice");
-    rest_.remove_prefix(form.size());
-    if (const std::string_view found = part(); found != this_form) {
-      refuse("form " + std::string(found.substr(0, 20)) + " of a file of states; this version (" +
-             SLUICE_VERSION_STRING + ") reads form " + std::string(this_form));
-    }
-  }
-
   std::string_view part() noexcept {
-    const std::size_t end = std::min(rest_.find(' '), rest_.size());
-    const std::string_view found = rest_.substr(0, end);
-    rest_.remove_prefix(std::min(end + 1, rest_.size()));
+    const std::string_view found = rest_.substr(0, rest_.find(' '));
+    rest_.remove_prefix(std::min(found.size() + 1, rest_.size()));
     return found;
   }
-
-  std::optional<Word> number() noexcept {
+  /// A number from `least` to `most`, or empty.
+  std::optional<Word> number(Word least, Word most) noexcept {
     const std::string_view digits = part();
-    Word value = 0;
+    Word value = -1;
     const char* const end = digits.data() + digits.size();
     const auto [at, error] = std::from_chars(digits.data(), end, value);
-    return error == std::errc() && at == end ? std::optional(value) : std::nullopt;
+    const bool fits = error == std::errc() && at == end && value >= least && value <= most;
+    return fits ? std::optional(value) : std::nullopt;
   }
 
   SavedState state() {
-    SavedState state;
-    state.key = part();
-    const auto name = KeyName::parse(state.key);
+    const std::string key(part());
+    const auto name = KeyName::parse(key);
     if (!name || !name->prefix.empty()) {
       refuse("a line is KEY NUMBER KIND EXPIRY WORD..., and KEY is {tag}:name or {tag}:name:unit");
     }
-    if (!keys_.empty() && !(keys_ < state.key)) {
-      refuse(state.key + ": the keys are not in ascending order, each once");
+    const std::string number_of_kind(rest_.substr(0, rest_.find(' ')).substr(0, 20));
+    const StateDescription* const kind = find_kind(number(0, word_limit).value_or(0));
+    const std::string word(part().substr(0, 40));
+    if (kind == nullptr || word != word_of(*kind)) {
+      refuse(key + ": this version (" SLUICE_VERSION_STRING ") reads no kind " + number_of_kind +
+             " " + word);
     }
-    keys_ = state.key;
-    const StateDescription& kind = read_kind(state.key);
-    state.kind = kind.kind;
-    const auto expiry = number();
-    if (!expiry || *expiry < 1 || *expiry > word_limit) {
-      refuse(state.key + ": the expiry must be 1 to 2^52, in microseconds since 1970");
+    const auto expiry = number(1, word_limit);
+    if (!expiry) refuse(key + ": the expiry must be 1 to 2^52, in microseconds since 1970");
+    SavedState state{key, kind->kind, *expiry, {}};
+    while (!rest_.empty() && state.words.size() <= max_state_words) {
+      const auto read = number(0, 2 * word_limit);
+      if (!read) refuse(key + ": what follows the expiry must be words, 0 to 2^52");
+      state.words.push_back(*read);
     }
-    state.expiry = *expiry;
-    while (!rest_.empty()) read_word(state);
-    if (!is_sound(state.kind, state.words, now_)) {
-      refuse(state.key + ": words that " + kind.name + " never has");
+    if (!is_sound(kind->kind, state.words, now_)) {
+      refuse(key + ": words that " + kind->name + " never has");
     }
     return state;
-  }
-
-  const StateDescription& read_kind(const std::string& key) {
-    const auto number = this->number();
-    const std::string_view word = part();
-    const StateDescription* const kind = number ? find_kind(*number) : nullptr;
-    if (kind == nullptr || kind->kind == StateKind::constant) {
-      refuse(key + ": this version (" + SLUICE_VERSION_STRING + ") reads no kind " +
-             (number ? std::to_string(*number) : "?") + " " + std::string(word.substr(0, 40)));
-    }
-    if (word != word_of(*kind)) {
-      refuse(key + ": kind " + std::to_string(*number) + " is " + word_of(*kind) + ", not " +
-             std::string(word.substr(0, 40)));
-    }
-    return *kind;
-  }
-
-  void read_word(SavedState& state) {
-    const auto word = number();
-    // The hints in the answer to a request id may be twice as large as a word.
-    const Word most = state.kind == StateKind::idempotency_record ? 2 * word_limit : word_limit;
-    if (!word || *word < 0 || *word > most) {
-      refuse(state.key + ": word " + std::to_string(state.words.size() + 1) + " must be 0 to " +
-             std::to_string(most));
-    }
-    if (state.words.size() == max_state_words) {
-      refuse(state.key + ": more than " + std::to_string(max_state_words) + " words");
-    }
-    state.words.push_back(*word);
   }
 
   const std::string& path_;
   Word now_;
   std::ifstream file_;
-  std::unique_ptr<char[]> line_;
+  std::vector<char> line_;
   std::string_view rest_;  // of the line
   std::size_t number_ = 0;
-  std::string keys_;  // the last one
 };
 
 void write(const std::string& path, const std::vector<SavedState>& states) {
@@ -231,23 +192,30 @@ void write(const std::string& path, const std::vector<SavedState>& states) {
 }  // namespace
 
 bool is_sound(StateKind kind, std::span<const Word> words, Word now) noexcept {
-  if (kind == StateKind::constant || words.empty()) return false;
-  if (is_cell(kind) && words.size() != cell_words) return false;
-  if (kind == StateKind::idempotency_record) {
-    return words.size() >= IdempotencyRecord::words_for(1, 0) &&
-           words.size() <= IdempotencyRecord::max_words && words[0] > 0;
-  }
-  if (std::any_of(words.begin(), words.end(), [](Word w) { return w < 0 || w > word_limit; })) {
+  using Record = IdempotencyRecord;
+  const bool is_record = kind == StateKind::idempotency_record;
+  const std::size_t least = is_record ? Record::words_for(1, 0) : is_cell(kind) ? cell_words : 1;
+  const std::size_t most = is_record       ? Record::max_words
+                           : is_cell(kind) ? cell_words
+                                           : max_state_words;
+  // The hints in a record may be twice as large as a word.
+  const Word limit = is_record ? 2 * word_limit : word_limit;
+  const auto is_word = [limit](Word w) { return w >= 0 && w <= limit; };
+  if (kind == StateKind::constant || words.size() < least || words.size() > most ||
+      !std::all_of(words.begin(), words.end(), is_word)) {
     return false;
   }
-  for (const auto& [row, args, table] : questions) {
-    Effects effects;
-    if (row->kind == kind && run(*row, words, {args, table}, now, effects).status ==
-                                 -static_cast<Word>(Errc::corrupt_state)) {
-      return false;
-    }
-  }
-  return true;
+  if (is_record) return words[0] > 0;
+  const auto* const question = std::find_if(std::begin(questions), std::end(questions),
+                                            [kind](const auto& each) { return each.kind == kind; });
+  if (question == std::end(questions)) return true;
+  const auto rows = operations();
+  const auto row = std::find_if(rows.begin(), rows.end(), [kind](const Operation* each) {
+    return each->kind == kind && !each->writes;
+  });
+  Effects effects;
+  return run(**row, words, {question->args, question->table}, now, effects).status !=
+         -static_cast<Word>(Errc::corrupt_state);
 }
 
 std::size_t write_states(const std::string& path, std::vector<SavedState> states) {

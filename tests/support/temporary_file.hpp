@@ -10,28 +10,20 @@
 
 namespace sluice::test {
 
-class TemporaryFile {
- public:
-  explicit TemporaryFile(const std::string& stem = "states")
-      : path_((std::filesystem::temp_directory_path() /
-               ("sluice-" + stem + "-" + std::to_string(::getpid())))
-                  .string()) {}
+struct TemporaryFile {
+  TemporaryFile() = default;
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;
-  ~TemporaryFile() {
-    std::error_code ignored;
-    std::filesystem::remove(path_, ignored);
-  }
+  ~TemporaryFile() { ::unlink(path.c_str()); }
 
-  [[nodiscard]] const std::string& path() const noexcept { return path_; }
   [[nodiscard]] std::string text() const {
-    std::ifstream file(path_, std::ios::binary);
+    std::ifstream file(path);
     return {std::istreambuf_iterator<char>(file), {}};
   }
-  void write(const std::string& text) const { std::ofstream(path_, std::ios::binary) << text; }
+  void write(const std::string& text) const { std::ofstream(path) << text; }
 
- private:
-  std::string path_;
+  const std::string path =
+      std::filesystem::temp_directory_path() / ("sluice-states-" + std::to_string(::getpid()));
 };
 
 }  // namespace sluice::test
