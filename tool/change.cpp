@@ -30,23 +30,12 @@ std::string state_of(const Found& found) {
   return found.description.kind + ", " + found.description.summary;
 }
 
-/// False after any answer but yes. Throws std::invalid_argument if there is nobody to ask.
 bool is_agreed(const Session& session, const Change& change, bool yes) {
-  const std::string what = fmt::format("{} {}{} at {}: {}", change.verb, printable(change.key, 300),
-                                       change.span > Span{0} ? " for " + duration(change.span) : "",
-                                       session.url, change.state);
-  if (yes) {
-    if (!session.style.json) fmt::print("{}\n", wrapped(session.style, what, 2));
-    return true;
-  }
-  if (::isatty(STDIN_FILENO) == 0) {
-    throw std::invalid_argument(what + "\nnobody can be asked here: give --yes");
-  }
-  fmt::print(stderr, "{}\nyes? ", what);
-  std::string answer;
-  std::getline(std::cin, answer);
-  if (answer != "yes") fmt::print(stderr, "nothing was changed\n");
-  return answer == "yes";
+  const std::string span = change.span > Span{0} ? " for " + duration(change.span) : "";
+  return is_agreed(session,
+                   fmt::format("{} {}{} at {}: {}", change.verb, printable(change.key, 300), span,
+                               session.url, change.state),
+                   yes);
 }
 
 int done(const Session& session, const Change& change) {
@@ -124,6 +113,21 @@ void reset(const Session& session, const Fleet& fleet, const Found& found) {
 }
 
 }  // namespace
+
+bool is_agreed(const Session& session, const std::string& what, bool yes) {
+  if (yes) {
+    if (!session.style.json) fmt::print("{}\n", wrapped(session.style, what, 2));
+    return true;
+  }
+  if (::isatty(STDIN_FILENO) == 0) {
+    throw std::invalid_argument(what + "\nnobody can be asked here: give --yes");
+  }
+  fmt::print(stderr, "{}\nyes? ", what);
+  std::string answer;
+  std::getline(std::cin, answer);
+  if (answer != "yes") fmt::print(stderr, "nothing was changed\n");
+  return answer == "yes";
+}
 
 int reset_key(const Session& session, const std::string& key, bool yes) {
   const Fleet fleet(session.redis);

@@ -45,8 +45,20 @@ int block_key(const Session& session, const std::string& key, Span span, bool ye
 int close_gate(const Session& session, const std::string& key, Span span, bool yes);
 int open_gate(const Session& session, const std::string& key, bool yes);
 
+/// States into a file, and from it. `yes`: nobody is asked.
+int export_states(const Session& session, const ScanOptions& options, const std::string& file);
+int import_states(const Session& session, const std::string& prefix, const std::string& file,
+                  bool yes);
+
 /// Of the keys with this key_prefix.
 int examine(const Session& session, const std::string& prefix);
+
+/// Says what will be done. False after any answer but yes. Throws std::invalid_argument if there is
+/// nobody to ask.
+bool is_agreed(const Session& session, const std::string& what, bool yes);
+
+/// What a scan has seen; in text on standard error.
+void print_totals(const Session& session, const Totals& totals);
 
 /// Prints what show prints.
 void print_found(const Session& session, const Found& found);

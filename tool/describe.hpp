@@ -7,10 +7,12 @@
 #include <vector>
 
 #include "sluice/quota.hpp"
-#include "tool/key_name.hpp"
+#include "src/core/key_name.hpp"
 #include "tool/state.hpp"
 
 namespace sluice::tool {
+
+using detail::KeyName;
 
 /// An instant of the server's clock, in microseconds.
 struct Moment {

@@ -7,9 +7,10 @@
 #include "tool/commands.hpp"
 
 namespace sluice::tool {
-namespace {
 
 void print_totals(const Session& session, const Totals& totals) {
+  if (session.style.json) return print_json({{"totals", to_json(totals)}});
+  std::fflush(stdout);
   const auto say = [&](std::uint64_t keys, const std::string& what, const std::string& example) {
     fmt::print(
         stderr, "{}\n",
@@ -24,8 +25,6 @@ void print_totals(const Session& session, const Totals& totals) {
   for (const auto& [what, count] : totals.foreign) say(count.keys, what, count.example);
 }
 
-}  // namespace
-
 int list_keys(const Session& session, const ScanOptions& options) {
   const Fleet fleet(session.redis);
   const Totals totals = scan(fleet, options, [&](Found& found) {
@@ -38,12 +37,7 @@ int list_keys(const Session& session, const ScanOptions& options) {
     }
     return true;
   });
-  if (session.style.json) {
-    print_json({{"totals", to_json(totals)}});
-  } else {
-    std::fflush(stdout);
-    print_totals(session, totals);
-  }
+  print_totals(session, totals);
   return fine;
 }
 

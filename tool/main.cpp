@@ -28,6 +28,7 @@ struct Options {
   std::string span;
   Word cost = 1;
   std::size_t number = 0;
+  std::string file;
   bool json = false;
   bool yes = false;
 };
@@ -159,6 +160,27 @@ void add_doctor(CLI::App& app, Command& chosen) {
   run_as(command, chosen, options, [=](const Session& s) { return examine(s, options->prefix); });
 }
 
+void add_moves(CLI::App& app, Command& chosen) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = add(app, "export", "Write the states of all keys to a file", options);
+  command->add_option("FILE", options->file, "It is replaced; /dev/stdout is a pipe")->required();
+  add_scan(command, options);
+  run_as(command, chosen, options, [=](const Session& s) {
+    ScanOptions scan = scan_of(*options, s);
+    scan.expiry = true;
+    return export_states(s, scan, options->file);
+  });
+
+  options = std::make_shared<Options>();
+  command = add(app, "import", "Restore the states of a file under keys that are absent", options);
+  command->add_option("FILE", options->file, "As export or save_states() wrote it")->required();
+  command->add_option("--prefix", options->prefix, "The key_prefix to restore them under");
+  command->add_flag("--yes", options->yes, "Do it without asking");
+  run_as(command, chosen, options, [=](const Session& s) {
+    return import_states(s, options->prefix, options->file, options->yes);
+  });
+}
+
 void add_changes(CLI::App& app, Command& chosen) {
   struct Change {
     const char* name;
@@ -201,12 +223,13 @@ int main(int argc, char** argv) try {
   app.name("sluice");
   app.require_subcommand(1);
   app.footer(
-      "Only reset, block, open and close change anything; they say what, and ask.\n"
+      "Only reset, block, open, close and import change anything; they say what, and ask.\n"
       "Exit codes: 0; 1 if peek's request would be refused, or doctor found something;\n"
       "2 for bad input; 3 if the server cannot be reached; 130 after Ctrl-C.");
   Command chosen;
   add_reading(app, chosen);
   add_changes(app, chosen);
+  add_moves(app, chosen);
   add_doctor(app, chosen);
   return parse_and_run(app, argc, argv, [&] { return chosen(); });
 } catch (...) {

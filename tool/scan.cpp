@@ -49,6 +49,11 @@ std::string reason_of(const Reply& reply) {
   return reply.text.starts_with("WRONGTYPE") ? "of another type" : printable(reply.text, 80);
 }
 
+/// What PTTL says; empty of a key that does not expire.
+std::optional<Span> span_in(Word pttl) noexcept {
+  return pttl < 0 ? std::nullopt : std::optional<Span>(std::chrono::milliseconds(pttl));
+}
+
 class Scan {
  public:
   Scan(Server& server, const ScanOptions& options, const std::function<bool(Found&)>& see,
@@ -91,18 +96,23 @@ class Scan {
   bool read() {
     std::vector<Words> commands{{"TIME"}};
     for (const KeyName& name : names_) commands.push_back({"GETRANGE", name.text, "0", last_byte});
+    for (const KeyName& name : names_) {
+      if (options_.expiry) commands.push_back({"PTTL", name.text});
+    }
     std::vector<Reply> replies = server_.pipeline(commands);
     const Word now = time_in(replies[0]);
     rest_after(server_);
     bool goes_on = true;
-    for (std::size_t i = 0; i < names_.size() && goes_on; ++i) {
-      goes_on = note(std::move(names_[i]), replies[i + 1], now);
+    const std::size_t count = names_.size();
+    for (std::size_t i = 0; i < count && goes_on; ++i) {
+      const auto expires = options_.expiry ? span_in(replies[1 + count + i].integer) : std::nullopt;
+      goes_on = note(std::move(names_[i]), replies[i + 1], now, expires);
     }
     names_.clear();
     return goes_on;
   }
 
-  bool note(KeyName name, Reply& reply, Word now) {
+  bool note(KeyName name, Reply& reply, Word now, const std::optional<Span>& expires) {
     if (reply.text.size() == short_bytes) reply = server_({"GET", name.text});
     if (reply.kind == Kind::error) {
       count(totals_.foreign, reason_of(reply), name.text);
@@ -120,7 +130,7 @@ class Scan {
       return true;
     }
     count(totals_.ours, description.kind, name.text);
-    Found found{std::move(name), std::move(*state), std::move(description), now, {}};
+    Found found{std::move(name), std::move(*state), std::move(description), now, expires};
     return see_(found);
   }
 
@@ -175,9 +185,8 @@ Found read_key(const Fleet& fleet, const std::string& key, const Given& given) {
   if (!state) refuse("its value has another form than a state");
   const Word now = time_in(replies[0]);
   Description description = describe(*name, *state, given, now);
-  const auto ttl = replies[2].integer;
   return {std::move(*name), std::move(*state), std::move(description), now,
-          ttl < 0 ? std::nullopt : std::optional<Span>(std::chrono::milliseconds(ttl))};
+          span_in(replies[2].integer)};
 }
 
 std::optional<Found> find_key(const Fleet& fleet, const std::string& key, const Given& given) try {

@@ -19,7 +19,7 @@ struct Found {
   StoredState state;
   Description description;
   Word at = 0;                    ///< the server's time at which it was read
-  std::optional<Span> expires{};  ///< of one key that was read alone
+  std::optional<Span> expires{};  ///< of one key that was read alone, or by ScanOptions::expiry
 };
 
 /// Reads one key. Throws std::invalid_argument that says why if it has no state of the library.
@@ -45,6 +45,7 @@ struct ScanOptions {
   std::string prefix{};   ///< only keys that begin with it
   std::string pattern{};  ///< and go on as this glob says, if it is not empty
   Given given{};
+  bool expiry = false;  ///< sets Found::expires
 };
 
 /// Calls `see` for each key with a state; false ends the scan. A key that is written meanwhile may

@@ -31,9 +31,9 @@ std::optional<StoredState> decode_state(std::string_view value) {
   return state;
 }
 
-std::string encode_state(const StoredState& state) {
+std::string encode_state(const StoredState& state, Word expiry) {
   std::vector<Word> words = state.words;
-  if (is_cell(state.kind)) words.resize(cell_words + expiry_words);
+  if (is_cell(state.kind)) words.push_back(expiry);
   std::string value(1 + words.size() * sizeof(Word), static_cast<char>(state.kind));
   std::memcpy(value.data() + 1, words.data(), value.size() - 1);
   return value;

@@ -20,7 +20,7 @@ struct StoredState {
 /// Takes a value of Redis apart. Empty if a state of the library has another form.
 [[nodiscard]] std::optional<StoredState> decode_state(std::string_view value);
 
-/// The value of a state, as the scripts write it; the expiry of a cell is 0.
-[[nodiscard]] std::string encode_state(const StoredState& state);
+/// The value of a state, as the scripts write it; a cell contains the expiry of its key.
+[[nodiscard]] std::string encode_state(const StoredState& state, Word expiry = 0);
 
 }  // namespace sluice::tool

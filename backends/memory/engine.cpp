@@ -105,6 +105,7 @@ void Engine::decide(const Step& step, const SlotId& id, Word now, Answer& answer
       if (!step.operation->writes) return decide_absent(step, {}, now, answer);
       slot = table_.find_or_claim(id, soon(now));
       if (slot == nullptr) continue;  // other threads took the empty slots
+      name(*slot, id, step.key);
     }
     if (decide_in(*slot, step, id, now, answer)) {
       if (is_bound(step)) remember(*step.binding, *slot);

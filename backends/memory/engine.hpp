@@ -10,12 +10,14 @@
 
 #include "backends/memory/blocks.hpp"
 #include "backends/memory/locked_slot.hpp"
+#include "backends/memory/names.hpp"
 #include "backends/memory/spin.hpp"
 #include "backends/memory/table.hpp"
 #include "sluice/detail/blocked_call.hpp"
 #include "sluice/extend/binding.hpp"
 #include "sluice/extend/subscription.hpp"
 #include "sluice/memory_store.hpp"
+#include "src/core/state_file.hpp"
 
 namespace sluice::memory {
 
@@ -46,6 +48,8 @@ class Engine final : public MemoryStore {
     return watchers_.subscribe_key(key, std::move(seen));
   }
   [[nodiscard]] MemoryStats stats() const noexcept override;
+  SavedStates save_states(const std::string& path) override;
+  LoadedStates load_states(const std::string& path) override;
 
   /// The bytes that a store with these options allocates.
   static std::size_t bytes_for(const MemoryOptions& options) noexcept;
@@ -193,6 +197,19 @@ class Engine final : public MemoryStore {
     return id.hash[1] % stripes_.size();
   }
 
+  // states.cpp
+  [[nodiscard]] bool copy_state(std::size_t index, Word now, std::span<Word> buffer,
+                                detail::SavedState& state);
+  [[nodiscard]] std::string name_in(std::size_t index, std::uint64_t hash) const;
+  std::size_t LoadedStates::*restore(const detail::SavedState& state, const Key& key,
+                                     Word now) noexcept;
+  /// Notes whose state is in a slot that was claimed.
+  void name(const Slot& slot, const SlotId& id, const Key& key) noexcept {
+    if (names_) [[unlikely]] {
+      names_->put(table_.index_of(slot), slot, id, key);
+    }
+  }
+
   // Times in quarters of a second since the store was made.
   [[nodiscard]] std::int64_t tick(Word now) const noexcept {
     const Word since = now - start_;
@@ -222,6 +239,7 @@ class Engine final : public MemoryStore {
   Table table_;
   Table overflow_;
   Blocks blocks_;
+  std::unique_ptr<Names> names_;  // of the slots of table_, or null
   Clock* clock_;
   detail::Life::View clock_life_;  // of a given clock
   std::unique_ptr<Clock> own_clock_;

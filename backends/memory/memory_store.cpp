@@ -47,6 +47,7 @@ Engine::Engine(const MemoryOptions& options)
     : table_(validated(options).max_keys),
       overflow_(shared_for(options.max_keys)),
       blocks_(options.max_bytes - bytes_for(options)),
+      names_(options.keep_names ? std::make_unique<Names>(table_.size()) : nullptr),
       clock_(options.clock),
       clock_life_(options.clock != nullptr ? options.clock->Clock::life() : detail::Life::View()),
       own_clock_(options.clock == nullptr ? std::make_unique<SystemClock>() : nullptr),

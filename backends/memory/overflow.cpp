@@ -28,6 +28,7 @@ void Engine::decide_overflow(const Step& step, const SlotId& id, Word now,
     }
     if (slot == nullptr && step.operation->writes) {
       slot = take_over(id, seed(shared, now), now);
+      if (slot != nullptr) name(*slot, id, step.key);
     }
     if (slot == nullptr) return decide_shared(step, shared, now, answer);
     if (decide_in(*slot, step, id, now, answer)) return;

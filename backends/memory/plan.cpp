@@ -8,15 +8,15 @@
 namespace sluice::memory {
 
 PlanRun::PlanRun(Engine& engine, const Plan& plan) noexcept
-    : engine_(engine), steps_(plan.steps()), once_(plan.id().has_value()) {
+    : engine_(engine), plan_(plan), steps_(plan.steps()), once_(plan.id().has_value()) {
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     ids_.make(i, [&] { return engine.id_of(steps_[i]); });
   }
   if (once_) {
-    const auto name = record_name(*plan.id());
-    const Key key{steps_[0].key.tag(), {name.data(), name.size()}};
-    ids_.make(steps_.size(), [&] {
-      return SlotId{engine.hash(key), StateKind::idempotency_record};
+    with_key(steps_.size(), [&](const Key& key) noexcept {
+      ids_.make(steps_.size(), [&] {
+        return SlotId{engine.hash(key), StateKind::idempotency_record};
+      });
     });
   }
   for (std::size_t i = 0; i < keys(); ++i) engine.table_.prefetch(ids_[i].hash);
@@ -30,7 +30,7 @@ bool PlanRun::run() noexcept {
 /// Finds or claims a slot for each key, without a lock. False if one has none and cannot.
 bool PlanRun::find_slots() noexcept {
   for (std::size_t i = 0; i < keys(); ++i) {
-    Slot* const slot = find(ids_[i]);
+    Slot* const slot = find(i);
     if (slot == nullptr) return false;
     use(i, slot, ids_[i]);
   }
@@ -38,13 +38,29 @@ bool PlanRun::find_slots() noexcept {
 }
 
 /// The same for one key. The time is needed for keys that are new, or change their kind.
-Slot* PlanRun::find(const SlotId& id) noexcept {
+Slot* PlanRun::find(std::size_t key) noexcept {
+  const SlotId& id = ids_[key];
   Slot* slot = engine_.table_.find(id).slot;
   if (slot != nullptr && Slot::kind(slot->identity.high()) == id.kind) return slot;
   const Word now = to_word(engine_.clock_->now());
   slot = engine_.table_.find_or_claim(id, engine_.soon(now));
-  if (slot != nullptr) fit(*slot, id, now);
+  if (slot != nullptr) {
+    name(*slot, id, key);
+    fit(*slot, id, now);
+  }
   return slot;
+}
+
+/// Calls `use` with the key of a step, or that of the record.
+template <class Use>
+void PlanRun::with_key(std::size_t key, const Use& use) const noexcept {
+  if (key < steps_.size()) return use(steps_[key].key);
+  const auto name = record_name(*plan_.id());
+  use(Key{steps_[0].key.tag(), {name.data(), name.size()}});
+}
+
+void PlanRun::name(const Slot& slot, const SlotId& id, std::size_t key) const noexcept {
+  with_key(key, [&](const Key& named) noexcept { engine_.name(slot, id, named); });
 }
 
 /// A key with an absent state may have had another kind of state before.
@@ -101,6 +117,7 @@ Slot* PlanRun::find_overflow_slot(std::size_t key, SlotId& id, Word now) noexcep
     const auto first = once ? Engine::Seed{} : engine_.first_state(steps_[key], id, now);
     slot = engine_.take_over(id, first, now);
   }
+  if (slot != nullptr) name(*slot, id, key);
   if (!shares) return slot;
   if (slot != nullptr) return slot;
   ++shared_;

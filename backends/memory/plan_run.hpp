@@ -32,7 +32,10 @@ class PlanRun {
 
   // Finding and locking.
   bool find_slots() noexcept;
-  [[nodiscard]] Slot* find(const SlotId& id) noexcept;
+  [[nodiscard]] Slot* find(std::size_t key) noexcept;
+  template <class Use>
+  void with_key(std::size_t key, const Use& use) const noexcept;
+  void name(const Slot& slot, const SlotId& id, std::size_t key) const noexcept;
   void fit(Slot& slot, const SlotId& id, Word now) noexcept;
   bool run_overflow() noexcept;
   bool find_overflow_slots() noexcept;
@@ -66,6 +69,7 @@ class PlanRun {
   }
 
   Engine& engine_;
+  const Plan& plan_;
   std::span<const Step> steps_;
   bool once_;
   detail::UninitializedArray<SlotId, most_slots> ids_;  // of the steps and of the record

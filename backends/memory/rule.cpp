@@ -60,7 +60,10 @@ Slot* Engine::claim(const Step& step, const SlotId& id, bool room, RuleResult& r
   if (room) {
     result.decide(step, StateWords{});
     if (!result.changes()) return nullptr;
-    if (Slot* const slot = table_.find_or_claim(id, soon(result.at))) return slot;
+    if (Slot* const slot = table_.find_or_claim(id, soon(result.at))) {
+      name(*slot, id, step.key);
+      return slot;
+    }
   }
   const std::lock_guard lock(stripes_[stripe_of(id)]);
   if (Slot* const slot = table_.find(id).slot) return slot;
@@ -71,6 +74,8 @@ Slot* Engine::claim(const Step& step, const SlotId& id, bool room, RuleResult& r
   if (slot == nullptr) {
     count(&Counters::rejected);
     result.verdict = Verdict::failed(Errc::store_full);
+  } else {
+    name(*slot, id, step.key);
   }
   return slot;
 }

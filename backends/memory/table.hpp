@@ -76,6 +76,10 @@ class Table {
                                   std::int64_t now) noexcept;
 
   [[nodiscard]] std::size_t size() const noexcept { return slots_; }
+  [[nodiscard]] Slot& slot(std::size_t index) const noexcept { return slots()[index]; }
+  [[nodiscard]] std::size_t index_of(const Slot& slot) const noexcept {
+    return static_cast<std::size_t>(&slot - slots());
+  }
   /// Takes the block of a slot's expired state at `now`; the state is absent then.
   [[nodiscard]] BlockId take_block(std::size_t slot, std::int64_t now) noexcept;
 

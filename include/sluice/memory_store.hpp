@@ -18,6 +18,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "sluice/rng.hpp"
 #include "sluice/store.hpp"
@@ -50,6 +51,9 @@ struct MemoryOptions {
   /// what was left at it: a lower bound. Decisions are those of now(), as long as the coarse clock
   /// lags by less than Clock::coarse_lag. False: every decision reads now().
   bool coarse_clock = true;
+  /// Keeps the name of each key beside its hash, for MemoryStore::save_states(). Names are on the
+  /// heap, beside max_bytes: some 110 bytes a key. The first decision of a key allocates them.
+  bool keep_names = false;
 };
 
 /// Statistics of a memory store. Counters never decrease.
@@ -68,11 +72,41 @@ struct MemoryStats {
   std::uint64_t waits = 0;
 };
 
-/// A memory store with statistics.
+/// What save_states() has written, and what not.
+struct SavedStates {
+  std::size_t saved = 0;
+  /// States without a name, which are not in the file: there was no memory for it.
+  std::size_t unnamed = 0;
+};
+
+/// What load_states() has done with the states of the file.
+struct LoadedStates {
+  std::size_t restored = 0;
+  std::size_t known = 0;    ///< the store has a state of the key, which stays
+  std::size_t expired = 0;  ///< they mean nothing any more
+  /// The key has a part of more than Key::max_plain_bytes, of which the file has the hash.
+  std::size_t hashed = 0;
+  std::size_t no_room = 0;  ///< the table or the blocks are full
+};
+
+/// A memory store with statistics, whose states can be kept in a file.
 class MemoryStore : public Store {
  public:
   /// Thread-safe. The values are read one by one, not at one instant.
   [[nodiscard]] virtual MemoryStats stats() const noexcept = 0;
+
+  /// Writes the states that mean something to a text file, which `sluice import` and load_states()
+  /// read (docs/moving.md). Decisions may go on: each state is whole, but the file shows no single
+  /// instant, and what is granted later is not in it. The states of keys that share a bucket in a
+  /// full table are left out. Another file of this name is replaced when all is written.
+  /// O(max_keys), and 150 bytes of memory for each state. Throws std::logic_error without
+  /// MemoryOptions::keep_names, std::runtime_error that names the file.
+  virtual SavedStates save_states(const std::string& path) = 0;
+
+  /// Restores the states of a file, before the first decision: a key that has a state keeps it.
+  /// Throws std::runtime_error that names the file, the line and what is allowed; then nothing was
+  /// restored. O(states).
+  virtual LoadedStates load_states(const std::string& path) = 0;
 };
 
 /// Makes a memory store. Throws std::invalid_argument if an option is out of range.

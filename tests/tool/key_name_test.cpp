@@ -1,5 +1,5 @@
 // The names of keys, taken apart.
-#include "tool/key_name.hpp"
+#include "tool/describe.hpp"
 
 #include "src/waiting/wake_up.hpp"
 #include "tests/catch.hpp"

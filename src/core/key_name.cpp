@@ -1,11 +1,11 @@
 // See key_name.hpp.
-#include "tool/key_name.hpp"
+#include "src/core/key_name.hpp"
 
 #include <algorithm>
 
 #include "src/waiting/wake_up.hpp"
 
-namespace sluice::tool {
+namespace sluice::detail {
 namespace {
 
 constexpr std::size_t hash_digits = 32;
@@ -73,9 +73,9 @@ std::optional<KeyName> KeyName::parse(std::string_view text) {
 
 std::string KeyName::wait_line() const {
   if (is_hashed) return {};
-  const std::string line = detail::wait_line_name(key());
+  const std::string line = wait_line_name(key());
   return line.size() > Key::max_plain_bytes ? std::string()
                                             : prefix + render(Key{tag, std::string_view(line)});
 }
 
-}  // namespace sluice::tool
+}  // namespace sluice::detail

@@ -1,4 +1,4 @@
-// KeyName: the name of a key in Redis, taken apart as append_rendered() put it together. Plain
+// KeyName: the rendered name of a key, taken apart as append_rendered() put it together. Plain
 // values; no threading rule.
 #pragma once
 
@@ -8,7 +8,7 @@
 
 #include "sluice/key.hpp"
 
-namespace sluice::tool {
+namespace sluice::detail {
 
 /// `prefix{tag}:name[:unit]`. The prefix is RedisOptions::key_prefix.
 struct KeyName {
@@ -37,4 +37,4 @@ struct KeyName {
   [[nodiscard]] std::string wait_line() const;
 };
 
-}  // namespace sluice::tool
+}  // namespace sluice::detail

@@ -1,0 +1,126 @@
+// Saving the states of a store, and restoring them.
+#include <algorithm>
+#include <stdexcept>
+
+#include "backends/memory/engine.hpp"
+#include "src/core/key_name.hpp"
+
+namespace sluice::memory {
+
+SavedStates Engine::save_states(const std::string& path) {
+  if (!names_) {
+    throw std::logic_error("MemoryStore::save_states needs MemoryOptions::keep_names");
+  }
+  const Word now = to_word(clock().now());
+  std::vector<Word> buffer(max_state_words);
+  std::vector<detail::SavedState> states;
+  SavedStates result;
+  for (std::size_t i = 0; i < table_.size(); ++i) {
+    detail::SavedState state;
+    if (!copy_state(i, now, buffer, state)) continue;
+    if (state.key.empty()) {
+      ++result.unnamed;
+    } else {
+      states.push_back(std::move(state));
+    }
+  }
+  result.saved = detail::write_states(path, std::move(states));
+  return result;
+}
+
+/// False if the slot has no state that means something. The slot is locked while its words are
+/// copied to the buffer, which allocates nothing.
+bool Engine::copy_state(std::size_t index, Word now, std::span<Word> buffer,
+                        detail::SavedState& state) {
+  Slot& slot = table_.slot(index);
+  ContentionStats contention;
+  for (Pause pause;; pause()) {
+    const Pair identity = slot.snapshot().identity;
+    if (identity.high == 0) return false;
+    LockedSlot mine{&slot, {{identity.low, identity.high}, Slot::kind(identity.high)}};
+    if (!mine.hold(contention)) continue;  // it gets another owner
+    const std::span<const Word> words =
+        is_cell(mine.kind) ? std::span<const Word>(mine.words) : mine.state(blocks_);
+    std::copy(words.begin(), words.end(), buffer.begin());
+    mine.let_go();
+    count(contention);
+    const std::span<const Word> copy = buffer.first(words.size());
+    const bool idle = mine.until != never && mine.until <= tick(now);
+    if (idle || std::all_of(copy.begin(), copy.end(), [](Word w) { return w == 0; })) return false;
+    state.key = name_in(index, identity.low);
+    state.kind = mine.kind;
+    state.expiry = std::min(instant(mine.until), word_limit);
+    state.words.assign(copy.begin(), copy.end());
+    return true;
+  }
+}
+
+/// The thread that has claimed the slot notes the name behind that, so that a state may be there
+/// first.
+std::string Engine::name_in(std::size_t index, std::uint64_t hash) const {
+  constexpr int patience = 10'000;
+  Pause pause;
+  std::string name;
+  for (int i = 0; i < patience && name.empty(); ++i, pause()) name = names_->find(index, hash);
+  return name;
+}
+
+LoadedStates Engine::load_states(const std::string& path) {
+  const Word now = to_word(clock().now());
+  LoadedStates result;
+  for (const detail::SavedState& state : detail::read_states(path, now)) {
+    const auto name = detail::KeyName::parse(state.key);
+    if (state.expiry <= now) {
+      ++result.expired;
+    } else if (name->is_hashed) {
+      ++result.hashed;
+    } else {
+      ++(result.*restore(state, name->key(), now));
+    }
+  }
+  return result;
+}
+
+/// Returns what is to be counted.
+std::size_t LoadedStates::*Engine::restore(const detail::SavedState& state, const Key& key,
+                                           Word now) noexcept {
+  const SlotId id{hash(key), state.kind};
+  ContentionStats contention;
+  for (Pause pause;; pause()) {
+    Slot* slot = table_.find_or_claim(id, soon(now));
+    if (slot == nullptr) {
+      const std::lock_guard lock(stripes_[stripe_of(id)]);
+      slot = table_.find(id).slot;
+      if (slot == nullptr) slot = take_over(id, {}, now);
+    }
+    if (slot == nullptr) return &LoadedStates::no_room;
+    name(*slot, id, key);
+    if (Slot::kind(slot->identity.high()) != id.kind) change_kind(*slot, id, now);
+    LockedSlot mine{slot, id};
+    if (!mine.hold(contention)) continue;
+    const bool idle = mine.until != never && mine.until <= tick(now);
+    const bool absent = is_cell(mine.kind) ? mine.words == StateWords{} : mine.words[0] == 0;
+    std::size_t LoadedStates::*outcome = &LoadedStates::restored;
+    if (mine.kind != id.kind || (!absent && !idle)) {
+      outcome = &LoadedStates::known;
+    } else if (is_cell(id.kind)) {
+      std::copy(state.words.begin(), state.words.end(), mine.words.begin());
+    } else if (secure(mine, state.words.size(), now)) {
+      std::copy(state.words.begin(), state.words.end(),
+                mine.grow(blocks_, state.words.size()).begin());
+      mine.cut(state.words.size());
+    } else {
+      outcome = &LoadedStates::no_room;
+    }
+    if (outcome == &LoadedStates::restored) {
+      mine.until = std::max(mine.until, tick_after(state.expiry));
+      mine.let_go_changed();
+    } else {
+      mine.let_go();
+    }
+    blocks_.refund(mine.larger);
+    return outcome;
+  }
+}
+
+}  // namespace sluice::memory

@@ -1,0 +1,336 @@
+// States that are moved between stores, of every kind and under load, and those of earlier
+// versions.
+#include <deque>
+#include <set>
+
+#include "sluice/sluice.hpp"
+#include "sluice/testing/invariants.hpp"
+#include "sluice/testing/recording_store.hpp"
+#include "src/core/state_file.hpp"
+#include "src/testing/model.hpp"
+#include "tests/catch.hpp"
+#include "tests/support/frozen_redis.hpp"
+#include "tests/support/seed.hpp"
+#include "tests/support/stores.hpp"
+#include "tests/support/temporary_file.hpp"
+#include "tests/tool/program.hpp"
+
+namespace sluice::test {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::History;
+using testing::detail::ask;
+using testing::detail::Subject;
+
+const std::string recorded_states = SLUICE_RECORDED ".txt";
+const std::string recorded_answers = SLUICE_RECORDED ".trace";
+
+std::unique_ptr<MemoryStore> make_named_store(VirtualClock& clock) {
+  return make_memory_store({.max_keys = 4096, .clock = &clock, .keep_names = true});
+}
+
+/// `sluice <words>` on the server of for_each_store(), at the time of the clock.
+nlohmann::json on_server(VirtualClock& clock, const std::string& words) {
+  FrozenRedis& redis = FrozenRedis::instance();
+  redis.set_time(clock.now());
+  const Ran ran = sluice_tool(url_of(redis.server()), words + " --json");
+  INFO(ran.output);
+  REQUIRE(ran.code == 0);
+  return json_lines(ran.output).at(0);
+}
+
+/// The first kind that has a state and is not among these; empty if there is none.
+std::string missing_kind(const std::set<StateKind>& kinds) {
+  for (const StateDescription& each : state_descriptions) {
+    const bool has_state = each.kind != StateKind::constant;
+    if (has_state && !kinds.contains(each.kind)) return each.name;
+  }
+  return {};
+}
+
+/// Random requests for some keys of each kind, some with an id.
+class Program {
+ public:
+  /// One of so many requests has an id.
+  Program(Rng& rng, int keys, const std::string& more, std::uint64_t ids) : rng_(rng), ids_(ids) {
+    for (const auto& generator : testing::detail::generators()) {
+      for (int i = 0; i < keys && generator.kind != StateKind::constant; ++i) {
+        subjects.emplace_back(std::to_string(subjects.size()) + more, "limit", generator,
+                              generator.any(rng));
+      }
+    }
+  }
+
+  /// Asks each store the same: the answers must be the same.
+  void run(int times, VirtualClock& clock, const std::vector<Store*>& stores) {
+    for (int i = 0; i < times; ++i) {
+      const Step step = subjects[rng_.below(subjects.size())].draw(rng_);
+      Plan plan(step);
+      if (rng_.below(ids_) == 0) plan = plan.idempotent({rng_.below(4), 7});
+      const auto a = ask(*stores[0], plan);
+      for (Store* const other : stores) {
+        if (other == stores[0]) continue;
+        const auto b = ask(*other, plan);
+        using testing::detail::describe;
+        CAPTURE(describe(step), describe(a.error), describe(a.decision), describe(b.error),
+                describe(b.decision));
+        REQUIRE(a.error == b.error);
+        REQUIRE((a.error || testing::detail::same(a.decision, b.decision)));
+        REQUIRE(a.output == b.output);
+      }
+      clock.advance(Span{rng_.below(rng_.below(20) == 0 ? 200'000 : 5'000)});
+    }
+  }
+
+  std::deque<Subject> subjects{};
+
+ private:
+  Rng& rng_;
+  std::uint64_t ids_;
+};
+
+TEST_CASE("a state of each kind goes on where it was moved to", "[moves]") {
+  Random random("a state of each kind goes on where it was moved to");
+  CAPTURE(random.repeat());
+  std::set<StateKind> kinds;
+  const auto life = [&](Store& redis, VirtualClock& clock) {
+    const auto first = make_named_store(clock);
+    const auto second = make_named_store(clock);
+    const auto third = make_named_store(clock);
+    Program program(random, 24, "\xff {}: %", 8);
+    program.run(6'000, clock, {first.get()});
+    const TemporaryFile file;
+    const auto saved = first->save_states(file.path);
+    CHECK(saved.unnamed == 0);
+    for (const auto& each : detail::read_states(file.path, to_word(clock.now()))) {
+      kinds.insert(each.kind);
+    }
+    CHECK(on_server(clock, "import --yes " + file.path)["restored"] == saved.saved);
+    CHECK(second->load_states(file.path).restored == saved.saved);
+    program.run(1'500, clock, {first.get(), second.get(), &redis});
+    CHECK(on_server(clock, "export " + file.path)["exported"] > 50);
+    CHECK(third->load_states(file.path).restored > 50);
+    program.run(1'500, clock, {first.get(), third.get(), &redis});
+  };
+  for (std::size_t i = 0; i < scaled(2); ++i) for_each_store(life, Stores::redis);
+  if (!redis_left_out()) CHECK(missing_kind(kinds) == "");
+}
+
+/// These calls with the answers of a store, as if all stores were of one kind.
+testing::Trace answers_of(Store& store, const testing::Trace& trace) {
+  testing::RecordingStore recording(store);
+  for (const auto& call : trace.calls) {
+    const Step step = call.steps.at(0).step();
+    Plan plan(step);
+    if (call.id) plan = plan.idempotent(*call.id);
+    (void)ask(recording, plan);
+  }
+  testing::Trace answered = recording.trace();
+  for (auto& call : answered.calls) {
+    call.decision.source = Source::memory;
+    for (Decision& each : call.each) each.source = Source::memory;
+  }
+  return answered;
+}
+
+/// A kind of whose states no answer depends; empty if there is none.
+std::string untold_kind(const testing::Trace& trace) {
+  VirtualClock clock(trace.start());
+  const auto fresh = answers_of(*make_named_store(clock), trace);
+  std::set<StateKind> kinds;
+  for (std::size_t i = 0; i < trace.calls.size(); ++i) {
+    const auto& call = trace.calls[i];
+    if (call == fresh.calls.at(i)) continue;
+    kinds.insert(call.id ? StateKind::idempotency_record : call.steps[0].operation->kind);
+  }
+  return missing_kind(kinds);
+}
+
+/// Writes the states that a program leaves, and what peeks say a moment later, and a request whose
+/// id is known. False if the answers do not depend on states of every kind.
+bool record(std::uint64_t seed) {
+  VirtualClock clock;
+  SeededRng rng(seed);
+  const auto store = make_named_store(clock);
+  Program program(rng, 2, "", 100);
+  program.run(500, clock, {store.get()});
+  const TokenBucket bucket(*store, "limit", Quota::per_minute(10));
+  const testing::TracedStep three(bucket.acquire_step("once", 3));  // of any store
+  const Step once = three.step();
+  (void)decide(*store, Plan(once).idempotent({1, 7}));
+  CHECK(store->save_states(recorded_states).unnamed == 0);
+  clock.advance(1ms);
+  testing::RecordingStore recording(*store);
+  (void)ask(recording, Plan(once).idempotent({1, 7}));
+  for (Subject& subject : program.subjects) {
+    for (const Operation* const row : testing::detail::rows_of(subject.generator->kind)) {
+      if (!row->writes) (void)ask(recording, subject.draw(rng, *row));
+    }
+  }
+  testing::save_trace(recording.trace(), recorded_answers);
+  return untold_kind(recording.trace()).empty();
+}
+
+/// Run once for a version, by its name.
+TEST_CASE("states of this version are recorded", "[.record]") {
+  std::uint64_t seed = 1;
+  while (!record(seed)) REQUIRE(++seed < 1'000);
+}
+
+TEST_CASE("recorded states of 0.1.0 are read, and answer as they did", "[moves]") {
+  const testing::Trace trace = testing::load_trace(recorded_answers);
+  CHECK(untold_kind(trace) == "");
+  VirtualClock clock(trace.start());
+  const auto store = make_named_store(clock);
+  const std::size_t restored = store->load_states(recorded_states).restored;
+  CHECK(to_text(answers_of(*store, trace)) == to_text(trace));
+  const auto on_redis = [&](Store& redis, VirtualClock& of_redis) {
+    of_redis.set(clock.now());
+    CHECK(on_server(of_redis, "import --yes " + recorded_states)["restored"] == restored);
+    CHECK(to_text(answers_of(redis, trace)) == to_text(trace));
+  };
+  for_each_store(on_redis, Stores::redis);
+}
+
+/// Callers of a bucket and a window, each with limiters of its own on one of the stores.
+class Callers {
+ public:
+  explicit Callers(Rng& rng) : rng_(rng) {}
+
+  void run(VirtualClock& clock, const std::vector<Store*>& stores, int requests) {
+    for (int i = 0; i < requests; ++i) {
+      one(*stores[rng_.below(stores.size())], clock, 1 + static_cast<Word>(rng_.below(4)));
+      clock.advance(Span{rng_.below(rng_.below(20) == 0 ? 6'000'000 : 300'000)});
+    }
+  }
+  /// Uses up all there is.
+  void exhaust(Store& store, VirtualClock& clock) {
+    for (int i = 0; i < 60; ++i) one(store, clock, 1);
+  }
+  /// True if no interval holds more than the bounds, and these units on top of each.
+  [[nodiscard]] bool holds(Word more = 0) const {
+    return !check_rate(bucket_, {.burst = burst + more, .units = 5, .period = 1s}) &&
+           !check_window(window_, span, most + more);
+  }
+  [[nodiscard]] Word granted() const noexcept { return granted_; }
+
+ private:
+  static constexpr Word burst = 20;
+  static constexpr Word most = 25;
+  static constexpr Span span = 8s;
+
+  void one(Store& store, VirtualClock& clock, Word cost) {
+    FrozenRedis::instance().set_time(clock.now());
+    const TokenBucket bucket(store, "bucket", Quota::per_second(5).burst(burst));
+    const SlidingWindow window(store, "window", {{most, span}, {most * 20, span * 30}});
+    const bool is_first = rng_.below(2) == 0;
+    const Decision d = is_first ? bucket.try_acquire("k", cost) : window.try_acquire("k", cost);
+    (is_first ? bucket_ : window_).push_back(testing::note(d, cost));
+    granted_ += d.allowed ? cost : 0;
+  }
+
+  Rng& rng_;
+  History bucket_;
+  History window_;
+  Word granted_ = 0;
+};
+
+TEST_CASE("over a switch to Redis and back no interval holds more than the one bound", "[moves]") {
+  Random random("over a switch to Redis and back no interval holds more than the one bound");
+  CAPTURE(random.repeat());
+  const auto life = [&](Store& redis, VirtualClock& clock) {
+    const auto other = make_redis_store(options_of(FrozenRedis::instance().server()));
+    const auto memory = make_named_store(clock);
+    const auto again = make_named_store(clock);
+    const TemporaryFile file;
+    Callers callers(random);
+    callers.run(clock, {memory.get()}, 150);
+    if (random.one_in(2)) callers.exhaust(*memory, clock);
+    CHECK(memory->save_states(file.path).unnamed == 0);  // nobody asks it any more
+    clock.advance(Span{random.between(0, 2'000'000)});
+    CHECK(on_server(clock, "import --yes " + file.path)["known"] == 0);
+    callers.run(clock, {&redis, other.get()}, 150);
+    if (random.one_in(2)) callers.exhaust(redis, clock);
+    on_server(clock, "export " + file.path);
+    clock.advance(Span{random.between(0, 2'000'000)});
+    CHECK(again->load_states(file.path).known == 0);
+    callers.run(clock, {again.get()}, 150);
+    CHECK(callers.holds());
+    callers.exhaust(*make_named_store(clock),
+                    clock);  // what the switch would be without the states
+    CHECK_FALSE(callers.holds());
+  };
+  for (std::size_t i = 0; i < scaled(10); ++i) for_each_store(life, Stores::redis);
+}
+
+TEST_CASE("what is granted after the export comes on top, and no more", "[moves]") {
+  Random random("what is granted after the export comes on top, and no more");
+  CAPTURE(random.repeat());
+  const auto life = [&](Store& redis, VirtualClock& clock) {
+    const auto memory = make_named_store(clock);
+    const TemporaryFile file;
+    Callers callers(random);
+    callers.run(clock, {memory.get()}, 60);
+    CHECK(memory->save_states(file.path).unnamed == 0);
+    const Word before = callers.granted();
+    callers.exhaust(*memory, clock);
+    const Word since = callers.granted() - before;
+    on_server(clock, "import --yes " + file.path);
+    callers.exhaust(redis, clock);
+    callers.run(clock, {&redis}, 60);
+    CHECK(callers.holds(since));
+    CHECK(callers.holds() == (since == 0));
+  };
+  for (std::size_t i = 0; i < scaled(10); ++i) for_each_store(life, Stores::redis);
+}
+
+TEST_CASE("import asks, checks the whole file first, and replaces nothing", "[moves]") {
+  if (redis_left_out()) return;
+  RedisServer server;
+  RedisClient client(server.unix_socket());
+  const TemporaryFile file;
+  const auto run = [&](const std::string& line) {
+    return shell(url_of(server), "FILE=" + file.path + "; " + line + " 2>&1").output;
+  };
+  const auto store = make_redis_store(options_of(server));
+  const TokenBucket bucket(*store, "api", Quota::per_day(5));
+  REQUIRE(bucket.try_acquire("a", 3));
+  REQUIRE(bucket.try_acquire("b", 3));
+  client({"PERSIST", "{b}:api:5/day"});
+  client({"SET", "other", "x"});
+  client({"COPY", "{a}:api:5/day", "p:{a}:api:5/day"});
+  CHECK_THAT(run("$SLUICE export $FILE"),
+             contains_text("2 states in " + file.path + "; 1 of another key_prefix") &&
+                 contains_text("1 key of others"));
+  CHECK_THAT(file.text(), contains_text("{b}:api:5/day 18 token_bucket 4503599627370496 "));
+  CHECK_THAT(run("$SLUICE export $FILE --prefix p: '*'"), contains_text("1 state in"));
+
+  client({"DEL", "{a}:api:5/day"});
+  const std::string good = file.text();
+  CHECK_THAT(run("$SLUICE import $FILE </dev/null"), contains_text("nobody can be asked here"));
+  file.write(good + "{b}:x 99 token_bucket 1 1\n");
+  CHECK_THAT(run("($SLUICE import $FILE --yes; echo code $?)"),
+             contains_text(":4: lines behind") && contains_text("code 2"));
+  CHECK(client({"EXISTS", "{a}:api:5/day"}).integer == 0);
+  file.write(good);
+  CHECK_THAT(run("$SLUICE import /dev/stdin --yes <$FILE"),
+             contains_text("1 restored, 0 known there and left, 0 expired"));
+  CHECK(bucket.peek("a").remaining == 2);
+  const auto ttl = client({"PTTL", "{a}:api:5/day"}).integer;
+  CHECK(std::abs(ttl - client({"PTTL", "p:{a}:api:5/day"}).integer) < 1'000);
+  REQUIRE(bucket.try_acquire("a", 1));
+  CHECK_THAT(run("$SLUICE import $FILE --yes"), contains_text("0 restored, 1 known"));
+  CHECK(bucket.peek("a").remaining == 1);
+  // Through a pipe, to another prefix; and what the server refuses is told.
+  CHECK_THAT(run("$SLUICE export /dev/stdout 2>/dev/null | (cat >$FILE; "
+                 "$SLUICE import $FILE --yes --prefix q: --json)"),
+             contains_text("\"restored\":2"));
+  client({"FLUSHALL"});
+  client({"CONFIG", "SET", "maxmemory", "1"});
+  CHECK_THAT(run("$SLUICE import $FILE --yes"),
+             contains_text("OOM") && contains_text("0 states restored so far"));
+}
+
+}  // namespace
+}  // namespace sluice::test
