@@ -4,6 +4,7 @@
 #include <atomic>
 #include <thread>
 
+#include "src/core/state_file.hpp"
 #include "tests/memory/fixture.hpp"
 #include "tests/support/temporary_file.hpp"
 
@@ -52,6 +53,8 @@ TEST_CASE("a process that keeps its states mints no burst when it starts again",
   CHECK(bucket.peek("a").remaining == 4);
   CHECK(bucket.peek(colleague).remaining == 1);
   CHECK(window.peek("a", 1).retry_after == 50s);
+  clock.advance(1s);
+  CHECK(store->save_states(file.path).saved == 3);  // they are kept as long as they mean something
   // Once more, all are known; later, all are over.
   CHECK(store->load_states(file.path).known == 3);
   CHECK(bucket.peek("a").remaining == 4);
@@ -71,6 +74,16 @@ TEST_CASE("the file is text, in the order of the keys", "[states]") {
             "{a}:day:daily@UTC 22 fixed_window 946771260000000 946684800000000 4\n"
             "{b%20c}:lock 8 slot_lock 946684861000000 946684801000000 946684800000000\n"
             "end 2\n");
+}
+
+TEST_CASE("of a key that was seen twice the file has the last state", "[states]") {
+  const TemporaryFile file;
+  const auto of = [](const char* key, Word word) {
+    return detail::SavedState{key, StateKind::token_bucket, 9, {word, 1}};
+  };
+  CHECK(detail::write_states(file.path, {of("{b}:x", 5), of("{a}:x", 6), of("{b}:x", 7)}) == 2);
+  CHECK(file.text() ==
+        header() + "{a}:x 18 token_bucket 9 6 1\n{b}:x 18 token_bucket 9 7 1\nend 2\n");
 }
 
 TEST_CASE("a state that a store knows is not replaced, whatever its kind", "[states]") {

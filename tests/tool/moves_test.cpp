@@ -1,5 +1,6 @@
 // States that are moved between stores, of every kind and under load, and those of earlier
 // versions.
+#include <cstring>
 #include <deque>
 #include <set>
 
@@ -319,6 +320,10 @@ TEST_CASE("import asks, checks the whole file first, and replaces nothing", "[mo
   CHECK(bucket.peek("a").remaining == 2);
   const auto ttl = client({"PTTL", "{a}:api:5/day"}).integer;
   CHECK(std::abs(ttl - client({"PTTL", "p:{a}:api:5/day"}).integer) < 1'000);
+  // The scripts find the expiry in the state as well.
+  Word expiry = 0;
+  std::memcpy(&expiry, client({"GET", "{a}:api:5/day"}).text.data() + 17, sizeof expiry);
+  CHECK(expiry / 1'000 + 1 == client({"PEXPIRETIME", "{a}:api:5/day"}).integer);
   REQUIRE(bucket.try_acquire("a", 1));
   CHECK_THAT(run("$SLUICE import $FILE --yes"), contains_text("0 restored, 1 known"));
   CHECK(bucket.peek("a").remaining == 1);
