@@ -58,7 +58,7 @@ bool Engine::copy_state(std::size_t index, Word now, std::span<Word> buffer,
 /// The thread that has claimed the slot notes the name behind that, so that a state may be there
 /// first.
 std::string Engine::name_in(std::size_t index, std::uint64_t hash) const {
-  constexpr int patience = 10'000;
+  constexpr int patience = 1'000;
   Pause pause;
   std::string name;
   for (int i = 0; i < patience && name.empty(); ++i, pause()) name = names_->find(index, hash);
