@@ -1,31 +1,26 @@
-// Saving the states of a store, and restoring them.
+// Copying the states of a store, and restoring them.
 #include <algorithm>
 #include <stdexcept>
 
 #include "backends/memory/engine.hpp"
-#include "src/core/key_name.hpp"
 
 namespace sluice::memory {
 
-SavedStates Engine::save_states(const std::string& path) {
-  if (!names_) {
-    throw std::logic_error("MemoryStore::save_states needs MemoryOptions::keep_names");
-  }
+std::size_t Engine::copy_states(std::vector<detail::SavedState>& states) {
+  if (!names_) throw std::logic_error("save_states() needs MemoryOptions::keep_names");
   const Word now = to_word(clock().now());
   std::vector<Word> buffer(max_state_words);
-  std::vector<detail::SavedState> states;
-  SavedStates result;
+  std::size_t unnamed = 0;
   for (std::size_t i = 0; i < table_.size(); ++i) {
     detail::SavedState state;
     if (!copy_state(i, now, buffer, state)) continue;
     if (state.key.empty()) {
-      ++result.unnamed;
+      ++unnamed;
     } else {
       states.push_back(std::move(state));
     }
   }
-  result.saved = detail::write_states(path, std::move(states));
-  return result;
+  return unnamed;
 }
 
 /// False if the slot has no state that means something. The slot is locked while its words are
@@ -65,25 +60,8 @@ std::string Engine::name_in(std::size_t index, std::uint64_t hash) const {
   return name;
 }
 
-LoadedStates Engine::load_states(const std::string& path) {
-  const Word now = to_word(clock().now());
-  LoadedStates result;
-  for (const detail::SavedState& state : detail::read_states(path, now)) {
-    const auto name = detail::KeyName::parse(state.key);
-    if (state.expiry <= now) {
-      ++result.expired;
-    } else if (name->is_hashed) {
-      ++result.hashed;
-    } else {
-      ++(result.*restore(state, name->key(), now));
-    }
-  }
-  return result;
-}
-
-/// Returns what is to be counted.
-std::size_t LoadedStates::*Engine::restore(const detail::SavedState& state, const Key& key,
-                                           Word now) noexcept {
+std::size_t LoadedStates::*Engine::restore_state(const detail::SavedState& state, const Key& key,
+                                                 Word now) noexcept {
   const SlotId id{hash(key), state.kind};
   ContentionStats contention;
   for (Pause pause;; pause()) {

@@ -19,6 +19,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "sluice/rng.hpp"
 #include "sluice/store.hpp"
@@ -51,7 +52,7 @@ struct MemoryOptions {
   /// what was left at it: a lower bound. Decisions are those of now(), as long as the coarse clock
   /// lags by less than Clock::coarse_lag. False: every decision reads now().
   bool coarse_clock = true;
-  /// Keeps the name of each key beside its hash, for MemoryStore::save_states(). Names are on the
+  /// Keeps the name of each key beside its hash, for save_states(). Names are on the
   /// heap, beside max_bytes: some 110 bytes a key. The first decision of a key allocates them.
   bool keep_names = false;
 };
@@ -71,6 +72,10 @@ struct MemoryStats {
   /// Waits for a key that another thread had locked.
   std::uint64_t waits = 0;
 };
+
+namespace detail {
+struct SavedState;
+}
 
 /// What save_states() has written, and what not.
 struct SavedStates {
@@ -95,19 +100,29 @@ class MemoryStore : public Store {
   /// Thread-safe. The values are read one by one, not at one instant.
   [[nodiscard]] virtual MemoryStats stats() const noexcept = 0;
 
-  /// Writes the states that mean something to a text file, which `sluice import` and load_states()
-  /// read (docs/moving.md). Decisions may go on: each state is whole, but the file shows no single
-  /// instant, and what is granted later is not in it. The states of keys that share a bucket in a
-  /// full table are left out. Another file of this name is replaced when all is written.
-  /// O(max_keys), and 150 bytes of memory for each state. Throws std::logic_error without
-  /// MemoryOptions::keep_names, std::runtime_error that names the file.
-  virtual SavedStates save_states(const std::string& path) = 0;
+  // For save_states() and load_states().
 
-  /// Restores the states of a file, before the first decision: a key that has a state keeps it.
-  /// Throws std::runtime_error that names the file, the line and what is allowed; then nothing was
-  /// restored. O(states).
-  virtual LoadedStates load_states(const std::string& path) = 0;
+  /// Copies the states that mean something. Returns how many have no name, which are left out.
+  /// Throws std::logic_error without MemoryOptions::keep_names.
+  virtual std::size_t copy_states(std::vector<detail::SavedState>& states) = 0;
+  /// Restores the state of a key that has none. Returns the count of LoadedStates for what was
+  /// done.
+  virtual std::size_t LoadedStates::*restore_state(const detail::SavedState& state, const Key& key,
+                                                   Word now) noexcept = 0;
 };
+
+/// Writes the states that mean something to a text file, which `sluice import` and load_states()
+/// read (docs/moving.md). Decisions may go on: each state is whole, but the file shows no single
+/// instant, and what is granted later is not in it. The states of keys that share a bucket in a
+/// full table are left out. Another file of this name is replaced when all is written. O(max_keys),
+/// and 150 bytes of memory for each state. Throws std::logic_error without
+/// MemoryOptions::keep_names, std::runtime_error that names the file.
+SavedStates save_states(MemoryStore& store, const std::string& path);
+
+/// Restores the states of a file, before the first decision: a key that has a state keeps it.
+/// Throws std::runtime_error that names the file, the line and what is allowed; then nothing was
+/// restored. O(states).
+LoadedStates load_states(MemoryStore& store, const std::string& path);
 
 /// Makes a memory store. Throws std::invalid_argument if an option is out of range.
 [[nodiscard]] NewStore<MemoryStore> make_memory_store(const MemoryOptions& options = {});

@@ -23,7 +23,7 @@ std::string header() { return "sluice states 1 0.1.0\n"; }
 /// What load_states() says of this file; empty if it reads it.
 std::string refusal_of(MemoryStore& store, const std::string& path) {
   try {
-    (void)store.load_states(path);
+    (void)load_states(store, path);
   } catch (const std::runtime_error& error) {
     return error.what();
   }
@@ -42,11 +42,11 @@ TEST_CASE("a process that keeps its states mints no burst when it starts again",
     REQUIRE(bucket.try_acquire(colleague, 10));
     REQUIRE(window.try_acquire("a", 3));
     CHECK(bucket.peek("nobody").remaining == 10);
-    CHECK(store->save_states(file.path).saved == 3);
+    CHECK(save_states(*store, file.path).saved == 3);
   }
   clock.advance(10s);
   const auto store = start(clock);
-  const LoadedStates loaded = store->load_states(file.path);
+  const LoadedStates loaded = load_states(*store, file.path);
   CHECK(loaded.restored == 3);
   const TokenBucket bucket(*store, "api", Quota::per_minute(6).burst(10));
   const SlidingWindow window(*store, "window", {{3, 1min}, {5, 1h}});
@@ -54,12 +54,12 @@ TEST_CASE("a process that keeps its states mints no burst when it starts again",
   CHECK(bucket.peek(colleague).remaining == 1);
   CHECK(window.peek("a", 1).retry_after == 50s);
   clock.advance(1s);
-  CHECK(store->save_states(file.path).saved == 3);  // they are kept as long as they mean something
+  CHECK(save_states(*store, file.path).saved == 3);  // they are kept as long as they mean something
   // Once more, all are known; later, all are over.
-  CHECK(store->load_states(file.path).known == 3);
+  CHECK(load_states(*store, file.path).known == 3);
   CHECK(bucket.peek("a").remaining == 4);
   clock.advance(2h);
-  CHECK(start(clock)->load_states(file.path).expired == 3);
+  CHECK(load_states(*start(clock), file.path).expired == 3);
 }
 
 TEST_CASE("the file is text, in the order of the keys", "[states]") {
@@ -68,7 +68,7 @@ TEST_CASE("the file is text, in the order of the keys", "[states]") {
   const auto store = start(clock);
   REQUIRE(SlotLock(*store, "lock", 1s).try_acquire("b c"));
   REQUIRE(FixedWindow(*store, "day", 9, Calendar::daily()).try_acquire("a", 2));
-  CHECK(store->save_states(file.path).saved == 2);
+  CHECK(save_states(*store, file.path).saved == 2);
   CHECK(file.text() ==
         header() +
             "{a}:day:daily@UTC 22 fixed_window 946771260000000 946684800000000 4\n"
@@ -94,7 +94,7 @@ TEST_CASE("a state that a store knows is not replaced, whatever its kind", "[sta
   REQUIRE(SlotLock(*old, "limit", 1h).try_acquire("b"));
   const Lease first = ConcurrencyLimiter(*old, "jobs", 2).try_acquire("a");
   REQUIRE(first);
-  CHECK(old->save_states(file.path).saved == 3);
+  CHECK(save_states(*old, file.path).saved == 3);
 
   const auto store = start(clock);
   const SlotLock lock(*store, "limit", 1s);
@@ -102,7 +102,7 @@ TEST_CASE("a state that a store knows is not replaced, whatever its kind", "[sta
   const Lease lease = jobs.try_acquire("a", 2);
   REQUIRE(lease);
   REQUIRE(lock.try_acquire("a"));
-  const LoadedStates loaded = store->load_states(file.path);
+  const LoadedStates loaded = load_states(*store, file.path);
   CHECK(loaded.known == 2);
   CHECK(loaded.restored == 1);
   CHECK(lock.peek("a").retry_after == 1s);
@@ -112,9 +112,9 @@ TEST_CASE("a state that a store knows is not replaced, whatever its kind", "[sta
   // Of another kind: the state stays, and the file's does not.
   file.write(header() +
              "{a}:limit 10 gate 946695600000000 946695000000000 946684800000000\nend 1\n");
-  CHECK(store->load_states(file.path).known == 1);
+  CHECK(load_states(*store, file.path).known == 1);
   clock.advance(2min);  // it means nothing any more
-  CHECK(store->load_states(file.path).restored == 1);
+  CHECK(load_states(*store, file.path).restored == 1);
 }
 
 TEST_CASE("a hashed part, a full table and full blocks are told", "[states]") {
@@ -128,12 +128,12 @@ TEST_CASE("a hashed part, a full table and full blocks are told", "[states]") {
   for (int i = 0; i < 3; ++i) {
     for (int k = 0; k < 300; ++k) REQUIRE(window.try_acquire(i));
   }
-  CHECK(old->save_states(file.path).saved == 204);
-  const LoadedStates loaded = start(clock, 8, 32'768)->load_states(file.path);
+  CHECK(save_states(*old, file.path).saved == 204);
+  const LoadedStates loaded = load_states(*start(clock, 8, 32'768), file.path);
   CHECK(loaded.hashed == 1);
   CHECK(loaded.no_room > 150);
   CHECK(loaded.restored + loaded.no_room == 203);
-  const LoadedStates blocks = start(clock, 400, 50'000)->load_states(file.path);
+  const LoadedStates blocks = load_states(*start(clock, 400, 50'000), file.path);
   CHECK(blocks.restored >= 200);
   CHECK(blocks.no_room >= 1);
 }
@@ -151,7 +151,7 @@ TEST_CASE("slots that get new owners have their names", "[states]") {
       REQUIRE(window.try_acquire(name(stem, i)));
       REQUIRE(decide(*store, Plan{bucket.acquire_step(other), window.acquire_step(other)}));
     }
-    CHECK(store->save_states(file.path).saved == 240);
+    CHECK(save_states(*store, file.path).saved == 240);
     CHECK_THAT(file.text(), contains_text(std::string("{") + stem + "59}:api"));
     clock.advance(2h);
   }
@@ -180,9 +180,9 @@ TEST_CASE("states are saved beside decisions, each whole", "[states]") {
   while (ready < 2) std::this_thread::yield();
   Word before = 0;
   for (int i = 0; i < 20; ++i) {
-    CHECK(store->save_states(file.path).unnamed == 0);
+    CHECK(save_states(*store, file.path).unnamed == 0);
     const auto copy = start(clock);
-    (void)copy->load_states(file.path);
+    (void)load_states(*copy, file.path);
     Word used = 0;
     for (int key = 0; key < 10; ++key) {
       used += limit - TokenBucket(*copy, "api", Quota::per_day(limit)).peek(key).remaining;
@@ -251,7 +251,7 @@ TEST_CASE("files that cannot be read or written are named, and stay as they are"
   REQUIRE(SlotLock(*store, "lock", 1s).try_acquire("a"));
   const auto failure = [&](const std::string& path) {
     try {
-      (void)store->save_states(path);
+      (void)save_states(*store, path);
     } catch (const std::runtime_error& error) {
       return std::string(error.what());
     }
@@ -273,7 +273,7 @@ TEST_CASE("files that cannot be read or written are named, and stay as they are"
   CHECK(failure(file.path).empty());
   CHECK_FALSE(std::filesystem::exists(file.path + ".part"));
   const Memory nameless(10);
-  CHECK_THROWS_AS(nameless.store->save_states(file.path), std::logic_error);
+  CHECK_THROWS_AS(save_states(*nameless.store, file.path), std::logic_error);
 }
 
 }  // namespace

@@ -102,16 +102,16 @@ TEST_CASE("a state of each kind goes on where it was moved to", "[moves]") {
     Program program(random, 24, "\xff {}: %", 8);
     program.run(6'000, clock, {first.get()});
     const TemporaryFile file;
-    const auto saved = first->save_states(file.path);
+    const auto saved = save_states(*first, file.path);
     CHECK(saved.unnamed == 0);
     for (const auto& each : detail::read_states(file.path, to_word(clock.now()))) {
       kinds.insert(each.kind);
     }
     CHECK(on_server(clock, "import --yes " + file.path)["restored"] == saved.saved);
-    CHECK(second->load_states(file.path).restored == saved.saved);
+    CHECK(load_states(*second, file.path).restored == saved.saved);
     program.run(1'500, clock, {first.get(), second.get(), &redis});
     CHECK(on_server(clock, "export " + file.path)["exported"] > 50);
-    CHECK(third->load_states(file.path).restored > 50);
+    CHECK(load_states(*third, file.path).restored > 50);
     program.run(1'500, clock, {first.get(), third.get(), &redis});
   };
   for (std::size_t i = 0; i < scaled(2); ++i) for_each_store(life, Stores::redis);
@@ -160,7 +160,7 @@ bool record(std::uint64_t seed) {
   const testing::TracedStep three(bucket.acquire_step("once", 3));  // of any store
   const Step once = three.step();
   (void)decide(*store, Plan(once).idempotent({1, 7}));
-  CHECK(store->save_states(recorded_states).unnamed == 0);
+  CHECK(save_states(*store, recorded_states).unnamed == 0);
   clock.advance(1ms);
   testing::RecordingStore recording(*store);
   (void)ask(recording, Plan(once).idempotent({1, 7}));
@@ -184,7 +184,7 @@ TEST_CASE("recorded states of 0.1.0 are read, and answer as they did", "[moves]"
   CHECK(untold_kind(trace) == "");
   VirtualClock clock(trace.start());
   const auto store = make_named_store(clock);
-  const std::size_t restored = store->load_states(recorded_states).restored;
+  const std::size_t restored = load_states(*store, recorded_states).restored;
   CHECK(to_text(answers_of(*store, trace)) == to_text(trace));
   const auto on_redis = [&](Store& redis, VirtualClock& of_redis) {
     of_redis.set(clock.now());
@@ -248,14 +248,14 @@ TEST_CASE("over a switch to Redis and back no interval holds more than the one b
     Callers callers(random);
     callers.run(clock, {memory.get()}, 150);
     if (random.one_in(2)) callers.exhaust(*memory, clock);
-    CHECK(memory->save_states(file.path).unnamed == 0);  // nobody asks it any more
+    CHECK(save_states(*memory, file.path).unnamed == 0);  // nobody asks it any more
     clock.advance(Span{random.between(0, 2'000'000)});
     CHECK(on_server(clock, "import --yes " + file.path)["known"] == 0);
     callers.run(clock, {&redis, other.get()}, 150);
     if (random.one_in(2)) callers.exhaust(redis, clock);
     on_server(clock, "export " + file.path);
     clock.advance(Span{random.between(0, 2'000'000)});
-    CHECK(again->load_states(file.path).known == 0);
+    CHECK(load_states(*again, file.path).known == 0);
     callers.run(clock, {again.get()}, 150);
     CHECK(callers.holds());
     callers.exhaust(*make_named_store(clock),
@@ -273,7 +273,7 @@ TEST_CASE("what is granted after the export comes on top, and no more", "[moves]
     const TemporaryFile file;
     Callers callers(random);
     callers.run(clock, {memory.get()}, 60);
-    CHECK(memory->save_states(file.path).unnamed == 0);
+    CHECK(save_states(*memory, file.path).unnamed == 0);
     const Word before = callers.granted();
     callers.exhaust(*memory, clock);
     const Word since = callers.granted() - before;

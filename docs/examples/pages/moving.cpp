@@ -15,13 +15,13 @@ int main() {
   const auto run = [&](int calls) {
     const auto store = make_memory_store({.clock = &clock, .keep_names = true});
     if (std::ifstream(file).good()) {
-      std::cout << store->load_states(file).restored << " restored, ";
+      std::cout << load_states(*store, file).restored << " restored, ";
     }
     const TokenBucket bucket(*store, "api", Quota::per_minute(6).burst(10));
     int admitted = 0;
     for (int i = 0; i < calls; ++i) admitted += bucket.try_acquire("alice") ? 1 : 0;
     std::cout << admitted << " admitted, ";
-    std::cout << store->save_states(file).saved << " saved\n";
+    std::cout << save_states(*store, file).saved << " saved\n";
   };
   run(15);             // the first process
   clock.advance(20s);  // a new version is installed
