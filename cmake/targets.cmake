@@ -24,6 +24,11 @@ function(sluice_library target component)
   sluice_warnings(${target})
 endfunction()
 
+# What most files that use Asio include of it.
+set(sluice_asio_headers
+  <boost/asio/awaitable.hpp> <boost/asio/co_spawn.hpp> <boost/asio/steady_timer.hpp> <boost/asio/use_awaitable.hpp>
+)
+
 # sluice_precompile(<target> [<header>...]): compiles the standard library and these headers once for the target. To
 # read them takes longer than to compile a short file.
 function(sluice_precompile target)

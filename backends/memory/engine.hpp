@@ -49,8 +49,8 @@ class Engine final : public MemoryStore {
   }
   [[nodiscard]] MemoryStats stats() const noexcept override;
   std::size_t copy_states(std::vector<detail::SavedState>& states) override;
-  std::size_t LoadedStates::*restore_state(const detail::SavedState& state, const Key& key,
-                                           Word now) noexcept override;
+  void restore_state(const detail::SavedState& state, const Key& key, Word now,
+                     LoadedStates& counts) noexcept override;
 
   /// The bytes that a store with these options allocates.
   static std::size_t bytes_for(const MemoryOptions& options) noexcept;
@@ -202,6 +202,8 @@ class Engine final : public MemoryStore {
   [[nodiscard]] bool copy_state(std::size_t index, Word now, std::span<Word> buffer,
                                 detail::SavedState& state);
   [[nodiscard]] std::string name_in(std::size_t index, std::uint64_t hash) const;
+  void restore_in(LockedSlot& mine, const detail::SavedState& state, Word now,
+                  LoadedStates& counts) noexcept;
   /// Notes whose state is in a slot that was claimed.
   void name(const Slot& slot, const SlotId& id, const Key& key) noexcept {
     if (names_) [[unlikely]] {

@@ -26,7 +26,7 @@ LoadedStates load_states(MemoryStore& store, const std::string& path) {
     } else if (name->is_hashed) {
       ++result.hashed;
     } else {
-      ++(result.*store.restore_state(state, name->key(), now));
+      store.restore_state(state, name->key(), now, result);
     }
   }
   return result;

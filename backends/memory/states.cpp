@@ -60,8 +60,8 @@ std::string Engine::name_in(std::size_t index, std::uint64_t hash) const {
   return name;
 }
 
-std::size_t LoadedStates::*Engine::restore_state(const detail::SavedState& state, const Key& key,
-                                                 Word now) noexcept {
+void Engine::restore_state(const detail::SavedState& state, const Key& key, Word now,
+                           LoadedStates& counts) noexcept {
   const SlotId id{hash(key), state.kind};
   ContentionStats contention;
   for (Pause pause;; pause()) {
@@ -71,34 +71,39 @@ std::size_t LoadedStates::*Engine::restore_state(const detail::SavedState& state
       slot = table_.find(id).slot;
       if (slot == nullptr) slot = take_over(id, {}, now);
     }
-    if (slot == nullptr) return &LoadedStates::no_room;
+    if (slot == nullptr) {
+      ++counts.no_room;
+      return;
+    }
     name(*slot, id, key);
     if (Slot::kind(slot->identity.high()) != id.kind) change_kind(*slot, id, now);
     LockedSlot mine{slot, id};
     if (!mine.hold(contention)) continue;
-    const bool idle = mine.until != never && mine.until <= tick(now);
-    const bool absent = is_cell(mine.kind) ? mine.words == StateWords{} : mine.words[0] == 0;
-    std::size_t LoadedStates::*outcome = &LoadedStates::restored;
-    if (mine.kind != id.kind || (!absent && !idle)) {
-      outcome = &LoadedStates::known;
-    } else if (is_cell(id.kind)) {
-      std::copy(state.words.begin(), state.words.end(), mine.words.begin());
-    } else if (secure(mine, state.words.size(), now)) {
-      std::copy(state.words.begin(), state.words.end(),
-                mine.grow(blocks_, state.words.size()).begin());
-      mine.cut(state.words.size());
-    } else {
-      outcome = &LoadedStates::no_room;
-    }
-    if (outcome == &LoadedStates::restored) {
-      mine.until = std::max(mine.until, tick_after(state.expiry));
-      mine.let_go_changed();
-    } else {
-      mine.let_go();
-    }
-    blocks_.refund(mine.larger);
-    return outcome;
+    restore_in(mine, state, now, counts);
+    return;
   }
+}
+
+/// Unlocks the slot.
+void Engine::restore_in(LockedSlot& mine, const detail::SavedState& state, Word now,
+                        LoadedStates& counts) noexcept {
+  const bool is_cell_state = is_cell(state.kind);
+  const bool is_idle = mine.until != never && mine.until <= tick(now);
+  const bool is_absent = is_cell(mine.kind) ? mine.words == StateWords{} : mine.words[0] == 0;
+  const bool is_known = mine.kind != state.kind || (!is_absent && !is_idle);
+  if (is_known || (!is_cell_state && !secure(mine, state.words.size(), now))) {
+    ++(is_known ? counts.known : counts.no_room);
+    mine.let_go();
+  } else {
+    const std::span<Word> words =
+        is_cell_state ? std::span<Word>(mine.words) : mine.grow(blocks_, state.words.size());
+    std::copy(state.words.begin(), state.words.end(), words.begin());
+    if (!is_cell_state) mine.cut(state.words.size());
+    mine.until = std::max(mine.until, tick_after(state.expiry));
+    mine.let_go_changed();
+    ++counts.restored;
+  }
+  blocks_.refund(mine.larger);
 }
 
 }  // namespace sluice::memory

@@ -52,8 +52,8 @@ struct MemoryOptions {
   /// what was left at it: a lower bound. Decisions are those of now(), as long as the coarse clock
   /// lags by less than Clock::coarse_lag. False: every decision reads now().
   bool coarse_clock = true;
-  /// Keeps the name of each key beside its hash, for save_states(). Names are on the
-  /// heap, beside max_bytes: some 110 bytes a key. The first decision of a key allocates them.
+  /// Keeps the name of each key beside its hash, for save_states(). Names are on the heap, beside
+  /// max_bytes: some 110 bytes a key. The first decision of a key allocates them.
   bool keep_names = false;
 };
 
@@ -105,10 +105,9 @@ class MemoryStore : public Store {
   /// Copies the states that mean something. Returns how many have no name, which are left out.
   /// Throws std::logic_error without MemoryOptions::keep_names.
   virtual std::size_t copy_states(std::vector<detail::SavedState>& states) = 0;
-  /// Restores the state of a key that has none. Returns the count of LoadedStates for what was
-  /// done.
-  virtual std::size_t LoadedStates::*restore_state(const detail::SavedState& state, const Key& key,
-                                                   Word now) noexcept = 0;
+  /// Restores the state of a key that has none. `counts` counts what was done.
+  virtual void restore_state(const detail::SavedState& state, const Key& key, Word now,
+                             LoadedStates& counts) noexcept = 0;
 };
 
 /// Writes the states that mean something to a text file, which `sluice import` and load_states()
@@ -119,7 +118,8 @@ class MemoryStore : public Store {
 /// MemoryOptions::keep_names, std::runtime_error that names the file.
 SavedStates save_states(MemoryStore& store, const std::string& path);
 
-/// Restores the states of a file, before the first decision: a key that has a state keeps it.
+/// Restores the states of a file; a key that has a state keeps it, so do it before the first
+/// decision.
 /// Throws std::runtime_error that names the file, the line and what is allowed; then nothing was
 /// restored. O(states).
 LoadedStates load_states(MemoryStore& store, const std::string& path);

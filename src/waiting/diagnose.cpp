@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <ostream>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "sluice/calls/call.hpp"
@@ -72,6 +73,12 @@ std::vector<WaitingCall> by_key(std::vector<WaitingCall> calls) {
   return calls;
 }
 
+/// As in the rendered key, since a client may choose the bytes: no line of a log is forged.
+std::string printable(const std::string& text) {
+  const std::string rendered = render(Key(text, "n"));
+  return rendered.substr(1, rendered.rfind('}') - 1);
+}
+
 std::string counted(std::size_t count, const char* what) {
   return std::to_string(count) + ' ' + what + (count == 1 ? "" : "s");
 }
@@ -98,7 +105,7 @@ std::vector<WaitingCall> diagnose(const Call& call) {
 }
 
 std::string to_string(const WaitingCall& call) {
-  std::string text = call.limiter.empty() ? call.key : call.limiter + " of " + call.key;
+  std::string text = printable(call.limiter) + " of " + printable(call.key);
   text += ": waiting " + detail::text_of(call.waited);
   text += " for " + counted(static_cast<std::size_t>(call.cost), "unit");
   if (call.ahead > 0) text += ", behind " + counted(call.ahead, "call");
@@ -108,7 +115,7 @@ std::string to_string(const WaitingCall& call) {
   }
   if (call.at_least) text += ", at least " + detail::text_of(*call.at_least) + " more";
   if (call.priority != 0) text += ", priority " + std::to_string(call.priority);
-  if (!call.flow.empty()) text += ", flow " + call.flow;
+  if (!call.flow.empty()) text += ", flow " + printable(call.flow);
   if (call.is_asking) text += ", the store is asked";
   return text;
 }

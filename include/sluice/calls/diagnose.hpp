@@ -48,7 +48,8 @@ struct WaitingCall {
 /// The calls that wait for the keys that this call claims: those of this object and all others.
 [[nodiscard]] std::vector<WaitingCall> diagnose(const Call& call);
 
-/// "api of alice: waiting 2.5 s for 1 unit, behind 3 calls, at least 500 ms more".
+/// "api of alice: waiting 2.5 s for 1 unit, behind 3 calls, at least 500 ms more". Names and keys
+/// are escaped as by append_rendered(): one call is one line.
 [[nodiscard]] std::string to_string(const WaitingCall& call);
 std::ostream& operator<<(std::ostream& out, const WaitingCall& call);
 
