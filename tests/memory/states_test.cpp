@@ -1,5 +1,6 @@
 // States of a memory store in a file: a restart mints no burst, and a wrong file changes nothing.
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <thread>
@@ -115,6 +116,40 @@ TEST_CASE("a state that a store knows is not replaced, whatever its kind", "[sta
   CHECK(load_states(*store, file.path).known == 1);
   clock.advance(2min);  // it means nothing any more
   CHECK(load_states(*store, file.path).restored == 1);
+}
+
+TEST_CASE("a shorter state takes the place of a longer one that means nothing any more",
+          "[states]") {
+  VirtualClock clock;
+  const TemporaryFile file;
+  const auto store = start(clock);
+  {
+    const SlidingWindow window(*store, "window", {{50, 1s}});
+    for (int i = 0; i < 50; ++i, clock.advance(1ms)) REQUIRE(window.try_acquire("a"));
+  }
+  clock.advance(24h);
+  const auto other = start(clock);
+  REQUIRE(SlidingWindow(*other, "window", {{50, 1s}}).try_acquire("a"));
+  CHECK(save_states(*other, file.path).saved == 1);
+  const std::string saved = file.text();
+  CHECK(load_states(*store, file.path).restored == 1);
+  CHECK(save_states(*store, file.path).saved == 1);
+  CHECK(file.text().substr(0, file.text().find("end")).size() == saved.find("end"));
+  CHECK(SlidingWindow(*store, "window", {{50, 1s}}).peek("a").remaining == 49);
+}
+
+TEST_CASE("a file that cannot be written whole leaves the one before, and no part", "[states]") {
+  VirtualClock clock;
+  const TemporaryFile file;
+  file.write("as it was");
+  const std::string part = file.path + ".part";
+  REQUIRE(::symlink("/dev/full", part.c_str()) == 0);
+  const auto store = start(clock);
+  REQUIRE(SlotLock(*store, "lock", 1s).try_acquire("a"));
+  CHECK_THROWS_AS(save_states(*store, file.path), std::runtime_error);
+  CHECK(file.text() == "as it was");
+  struct stat status {};
+  CHECK(::lstat(part.c_str(), &status) != 0);
 }
 
 TEST_CASE("a hashed part, a full table and full blocks are told", "[states]") {
