@@ -196,7 +196,7 @@ TEST_CASE("while the store is asked, or away, no earliest time is known", "[wait
 TEST_CASE("whatever the names contain, a call is one line", "[waiting][diagnose]") {
   CHECK(
       to_string(WaitingCall{.limiter = "a b", .key = "x\ny", .flow = "\xff", .is_asking = true}) ==
-      "a%20b of x%0Ay: waiting 0 s for 1 unit, flow %FF, the store is asked");
+      "a%20b of x%0ay: waiting 0 s for 1 unit, flow %ff, the store is asked");
 }
 
 TEST_CASE("each alternative waits by itself, and a call tells of all", "[waiting][diagnose]") {
