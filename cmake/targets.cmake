@@ -160,6 +160,7 @@ function(sluice_bench name)
   target_include_directories(bench_${name} PRIVATE "${PROJECT_SOURCE_DIR}")
   target_link_libraries(bench_${name} PRIVATE sluice::sluice benchmark::benchmark_main ${arg_LIBRARIES})
   sluice_warnings(bench_${name})
+  add_dependencies(benchmarks bench_${name})
 endfunction()
 
 # sluice_example(<name> SOURCES <file>... [LIBRARIES <target>...] [LABELS <label>...])
