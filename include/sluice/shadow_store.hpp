@@ -36,12 +36,13 @@ namespace sluice {
 /// outlives the store.
 class ShadowStore final : public StoreWrapper {
  public:
-  /// `name`: of the store, in events.
+  /// `name`: of the store, in events. Throws std::invalid_argument if a limiter's name is empty.
   ShadowStore(const StoreHandle& inner, Observer& observer, std::vector<std::string> limiters,
               detail::TextArg name = "store");
   ~ShadowStore() override;
 
-  /// Other limiters are shadows from now on: take a name away, and its limiter is obeyed.
+  /// Other limiters are shadows from now on: take a name away, and its limiter is obeyed. Throws
+  /// as the constructor does, and changes nothing then.
   void set_shadows(std::vector<std::string> limiters);
   /// The names, in their order.
   [[nodiscard]] std::vector<std::string> shadows() const;

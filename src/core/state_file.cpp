@@ -121,6 +121,7 @@ class Reader {
     if (size == 0) return false;
     if (file_.fail()) refuse("a line of more than " + std::to_string(longest_line) + " bytes");
     rest_ = {line_.data(), size - (file_.eof() ? 0 : 1)};
+    if (rest_.ends_with('\r')) refuse("the line ends with CR LF: the file was changed on its way");
     return true;
   }
 

@@ -6,6 +6,7 @@
 #include <bitset>
 #include <mutex>
 #include <new>
+#include <stdexcept>
 
 #include "sluice/detail/constant.hpp"
 #include "sluice/extend/effects.hpp"
@@ -21,6 +22,9 @@ using Names = std::vector<std::string>;
 std::unique_ptr<const Names> sorted(Names names) {
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());
+  if (!names.empty() && names.front().empty()) {
+    throw std::invalid_argument("ShadowStore: the name of a limiter is empty");
+  }
   return std::make_unique<const Names>(std::move(names));
 }
 

@@ -249,6 +249,8 @@ TEST_CASE("a file that is wrong anywhere restores nothing, and is told what is a
       {"sluice states 2 0.9.0\nend 0\n", ":1: form 2 of a file of states; this version (0.1.0)"},
       {header() + good, ":3: the file has no last line \"end N\": it was written in part"},
       {header() + good + "end 2\n", ":3: the file has 1 states, and its end another number"},
+      {header() + good + "end 1\r\n",
+       ":3: the line ends with CR LF: the file was changed on its way"},
       {header() + good + "end 1\n" + good, ":4: lines behind the last one"},
       {with(good), ":3: {a}:x: the keys are not in ascending order, each once"},
       {with("{a}:b 18 token_bucket 946684900000000 5 6"),

@@ -247,6 +247,9 @@ TEST_CASE("a shadow becomes a limit, and a limit a shadow, while in use", "[obse
   CHECK(next.try_acquire("a"));
   s.store.set_shadows({"now", "now"});
   CHECK(s.store.shadows() == std::vector<std::string>{"now"});
+  CHECK_THROWS_WITH(s.store.set_shadows({"next", ""}),
+                    "ShadowStore: the name of a limiter is empty");
+  CHECK(s.store.shadows() == std::vector<std::string>{"now"});
   CHECK_FALSE(next.try_acquire("a"));
   CHECK(now.try_acquire("a"));
   CHECK(now.try_acquire("a"));
