@@ -69,8 +69,8 @@ struct MetricFamily {
 /// call waited is no refusal: the end of the wait is counted.
 ///
 /// Thread-safe. decided() takes some 10 ns and does not allocate, except for the first decision of
-/// a limiter. text() is O(limiters); its counters are those of one instant only while nothing is
-/// decided.
+/// a limiter, or of a part of a store. text() is O(limiters); its counters are those of one instant
+/// only while nothing is decided.
 class Metrics final : public Observer {
  public:
   /// Throws std::invalid_argument if an option is out of its range.

@@ -43,10 +43,12 @@ class ObservedStore final : public StoreWrapper {
 
  private:
   struct Request;
+  struct Trip;
   struct Watch;
 
   [[nodiscard]] Completion observed(const Plan& plan, Completion done,
                                     bool may_be_skipped) noexcept;
+  [[nodiscard]] unsigned part_asked(std::span<const Step> steps) const noexcept;
   void observe_all(std::span<const Plan> plans, std::span<Completion> done,
                    bool may_be_skipped) noexcept;
 

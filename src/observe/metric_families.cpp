@@ -173,7 +173,11 @@ void write_requests(Families& out, const Stores& stores) {
   out.begin("sluice_store_request_seconds", Type::histogram,
             "Round trips to stores over a network.");
   stores.for_each([&](std::string_view name, const StoreMetrics& store) {
-    if (!store.requests.is_empty()) out.add_times({{"store", name}}, store.requests);
+    const std::lock_guard lock(store.mutex);
+    for (const auto& [part, times] : store.requests) {
+      const std::string number = std::to_string(part);
+      out.add_times({{"store", name}, {"part", number}}, times);
+    }
   });
   out.begin("sluice_store_failures", Type::counter, "Calls that a store could not decide.");
   stores.for_each([&](std::string_view name, const StoreMetrics& store) {

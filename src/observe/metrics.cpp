@@ -123,7 +123,11 @@ void Metrics::decided(const DecisionEvent& event) {
     add(store.failures[is_ours && code < detail::error_count ? code : 0]);
   }
   if (event.is_shadow) return;
-  if (event.took > Span{0}) all.stores.of(event.store).requests.add(event.took);
+  if (event.took > Span{0}) {
+    detail::StoreMetrics& store = all.stores.of(event.store);
+    const std::lock_guard lock(store.mutex);
+    store.requests[std::min(event.part, CircuitBreaker::max_parts - 1)].add(event.took);
+  }
 
   const Decision& decision = event.decision;
   const auto source = static_cast<std::size_t>(decision.source) % detail::source_count;

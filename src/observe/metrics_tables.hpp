@@ -70,11 +70,11 @@ struct LimiterMetrics {
 };
 
 struct StoreMetrics {
-  TimeHistogram requests;
   std::array<Count, error_count> failures{};
   std::array<Count, 4> connections{};  // by ConnectionEvent::Change
-  mutable std::mutex mutex;
-  std::map<unsigned, CircuitBreaker::State> breaker;  // guarded by mutex: by part
+  mutable std::mutex mutex;            // guards the rest, by part: a round trip is far longer
+  std::map<unsigned, TimeHistogram> requests;
+  std::map<unsigned, CircuitBreaker::State> breaker;
 };
 
 struct GateMetrics {

@@ -42,6 +42,12 @@ void tell_gates(Observer& observer, std::span<const Step> steps, Time at) noexce
 
 }  // namespace
 
+/// A request to a store that answers by its own clock.
+struct ObservedStore::Trip {
+  Span took{0};
+  unsigned part = 0;
+};
+
 /// What is told of the requests of one store. They may outlive it: its inner store fails those that
 /// are under way when it ends.
 struct ObservedStore::Watch {
@@ -54,9 +60,15 @@ struct ObservedStore::Watch {
   [[nodiscard]] Request* take() noexcept;
 
   void tell(std::span<const Step> steps, bool is_of_wait, const std::error_code& error,
-            const Decision& decision, Span took) noexcept {
+            const Decision& decision, const Trip& trip) noexcept {
     if (const Step* const step = decisive(steps, decision.step)) {
-      detail::tell(observer, DecisionEvent{*step, decision, error, name, is_of_wait, took});
+      detail::tell(observer, DecisionEvent{.step = *step,
+                                           .decision = decision,
+                                           .error = error,
+                                           .store = name,
+                                           .is_of_wait = is_of_wait,
+                                           .took = trip.took,
+                                           .part = trip.part});
     }
     if (!error && decision.allowed) tell_gates(observer, steps, decision.at);
   }
@@ -75,9 +87,9 @@ struct ObservedStore::Request {
     std::size_t size = 0;
     for (const Step& step : plan) size += step.key.tag().size() + step.key.name().size();
     bytes.reserve(size);
-    const auto keep = [this](std::string_view part) {
+    const auto keep = [this](std::string_view text) {
       const std::size_t begin = bytes.size();
-      bytes += part;
+      bytes += text;
       return std::string_view(bytes).substr(begin);
     };
     for (Step& step : steps) {
@@ -92,6 +104,7 @@ struct ObservedStore::Request {
   std::shared_ptr<Watch> watch{};
   Clock* clock = nullptr;  // null: it is not timed
   Time asked{};
+  unsigned part = 0;
   bool is_of_wait = false;
   bool may_be_skipped = false;
   std::vector<Step> steps{};
@@ -119,7 +132,8 @@ void ObservedStore::Request::answered(void* self, const Outcome& outcome) noexce
     // A store that ends may have no clock any more.
     const bool is_timed = request.clock != nullptr && outcome.error != Errc::shut_down;
     const Span took = is_timed ? request.clock->now() - request.asked : Span{0};
-    watch->tell(request.steps, request.is_of_wait, outcome.error, outcome.decision, took);
+    watch->tell(request.steps, request.is_of_wait, outcome.error, outcome.decision,
+                {took, request.part});
   }
   Completion done = std::move(*request.done);
   request.done.reset();
@@ -141,6 +155,11 @@ Observer* ObservedStore::observer() const noexcept { return &watch_->observer; }
 
 const std::string& ObservedStore::name() const noexcept { return watch_->name; }
 
+/// The server that is asked, of a request that is timed.
+unsigned ObservedStore::part_asked(std::span<const Step> steps) const noexcept {
+  return clock_ == nullptr || steps.empty() ? 0 : inner().part_of(steps.front().key).index;
+}
+
 /// The completion itself if there is no memory to observe it: the call goes on.
 Completion ObservedStore::observed(const Plan& plan, Completion done,
                                    bool may_be_skipped) noexcept {
@@ -155,6 +174,7 @@ Completion ObservedStore::observed(const Plan& plan, Completion done,
   request->watch = watch_;
   request->clock = clock_;
   request->asked = clock_ != nullptr ? clock_->now() : Time{};
+  request->part = part_asked(plan.steps());
   request->is_of_wait = plan.is_of_wait();
   request->may_be_skipped = may_be_skipped;
   request->done.emplace(std::move(done));
@@ -174,9 +194,10 @@ void ObservedStore::execute(const Plan& plan, Completion done) noexcept {
 
 Decision ObservedStore::decide_one(const Step& step, std::error_code& error) noexcept {
   const Time asked = clock_ != nullptr ? clock_->now() : Time{};
+  const unsigned part = part_asked({&step, 1});
   const Decision decision = inner().decide_one(step, error);
   const Span took = clock_ != nullptr ? clock_->now() - asked : Span{0};
-  watch_->tell({&step, 1}, false, error, decision, took);
+  watch_->tell({&step, 1}, false, error, decision, {took, part});
   return decision;
 }
 

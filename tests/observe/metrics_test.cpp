@@ -139,6 +139,36 @@ TEST_CASE("a gate is closed until its latest end", "[observe][metrics]") {
   CHECK(c.samples("sluice_gate_closed") == "sluice_gate_closed{gates=\"ads\"} 0\n");
 }
 
+TEST_CASE("round trips are counted by store and by the server that was asked",
+          "[observe][metrics]") {
+  /// Answers 300 ms later by the clock; alice's key is on another server.
+  class Far final : public StoreWrapper {
+   public:
+    Far(Store& inner, VirtualClock& clock) : StoreWrapper(inner), clock_(clock) {}
+    [[nodiscard]] Decision decide_one(const Step& step, std::error_code& error) noexcept override {
+      clock_.advance(300ms);
+      return StoreWrapper::decide_one(step, error);
+    }
+    [[nodiscard]] bool stamps_by_clock() const noexcept override { return false; }
+    [[nodiscard]] StorePart part_of(const Key& key) const noexcept override {
+      return {.index = key.tag() == "alice" ? 1U : 0U};
+    }
+
+   private:
+    VirtualClock& clock_;
+  };
+  Counted c;
+  Far far(*c.inner, c.clock);
+  ObservedStore store(far, c.metrics, "far");
+  const TokenBucket bucket(store, "api", Quota::per_second(10));
+  for (const char* const key : {"alice", "bob", "alice"}) (void)bucket.try_acquire(key);
+  CHECK(c.samples("sluice_store_request_seconds") ==
+        "sluice_store_request_seconds_count{store=\"far\",part=\"0\"} 1\n"
+        "sluice_store_request_seconds_sum{store=\"far\",part=\"0\"} 0.3\n"
+        "sluice_store_request_seconds_count{store=\"far\",part=\"1\"} 2\n"
+        "sluice_store_request_seconds_sum{store=\"far\",part=\"1\"} 0.6\n");
+}
+
 TEST_CASE("retries, breakers and connections have their counters", "[observe][metrics]") {
   Counted c;
   c.metrics.try_failed(

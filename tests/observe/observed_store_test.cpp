@@ -109,6 +109,7 @@ TEST_CASE("a store that answers later is observed, and its time measured", "[obs
       CHECK(event.limiter() == "api");
       CHECK(event.key() == "a key that is longer than any buffer inside a string");
       CHECK(event.store == "far");
+      CHECK(event.part == 7);
       times.push_back(event.took);
     }
     std::vector<Span> times;
@@ -124,6 +125,7 @@ TEST_CASE("a store that answers later is observed, and its time measured", "[obs
       StoreWrapper::execute(plan, Completion(&Far::keep, this));
     }
     [[nodiscard]] bool stamps_by_clock() const noexcept override { return false; }
+    [[nodiscard]] StorePart part_of(const Key&) const noexcept override { return {.index = 7}; }
     void answer() {
       clock_.advance(5ms);
       Completion done = std::move(*pending_);

@@ -125,7 +125,7 @@ TEST_CASE("metrics of a store count its round trips, failures and connections",
   };
   CHECK(has("sluice_decisions_total{limiter=\"api\",result=\"allowed\",source=\"redis\"} 7\n"));
   CHECK(has("sluice_decisions_total{limiter=\"api\",result=\"refused\",source=\"redis\"} 2\n"));
-  CHECK(has("sluice_store_request_seconds_count{store=\"redis\"} "));
+  CHECK(has("sluice_store_request_seconds_count{store=\"redis\",part=\"0\"} "));
   CHECK(has("sluice_store_failures_total{store=\"redis\",error=\""));
   CHECK(has("sluice_store_connections_total{store=\"redis\",change=\"connected\"} 1\n"));
   CHECK(has("sluice_store_connections_total{store=\"redis\",change=\"lost\"} 1\n"));
