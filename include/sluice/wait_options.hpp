@@ -102,8 +102,7 @@ struct WaitQueueOptions {
   /// above them: so nobody starves. 0 to 50.
   int lower_share = 10;
   /// On a store that processes share, the first waiter asks again after this at the latest, because
-  /// another process may have given something back without a notification; and a process that is
-  /// behind others renews its ticket, which tells whether it is the first now. 1 ms to a day.
+  /// another process may have given something back without a notification. 1 ms to a day.
   Span recheck = std::chrono::seconds{1};
 };
 

@@ -126,7 +126,6 @@ void QueueTicket::entered(Word arrival, Word rank, Time sent, Span life) noexcep
   stored_arrival_ = arrival;
   rank_ = rank;
   alive_until_ = sent + life;
-  renewed_at_ = sent;
   others_.set_listening(turns_ != nullptr && releases_ != nullptr);
 }
 
@@ -135,7 +134,6 @@ void QueueTicket::passed_on(const Caller& next, Word rank, Time sent, Span life)
   rank_ = rank;
   stored_arrival_ = next.arrival;
   alive_until_ = sent + life;
-  renewed_at_ = sent;
   was_contended_ = false;
 }
 
@@ -145,15 +143,13 @@ bool QueueTicket::must_enter(Word rank) const noexcept {
   return is_entered_ ? others_.first() != 0 && is_misplaced(rank) : was_contended_;
 }
 
-Time QueueTicket::renew_at(Word rank, Time ask, Time now, Span recheck) const noexcept {
+Time QueueTicket::renew_at(Word rank, Time ask, Time now) const noexcept {
   if (!is_entered_ || is_misplaced(rank)) return Time::min();
   const Span half = ttl_ / 2;
   if (alive_until_ < ask + half && ask > now) {  // it would expire before the hint
     return alive_until_ - longest_hint / 2 - half;
   }
-  const Time expires = std::max(ask, alive_until_ - half);
-  if (!others_.are_ahead() || !others_.wake_ups_arrive()) return expires;
-  return std::min(expires, std::max(ask, renewed_at_ + recheck));
+  return std::max(ask, alive_until_ - half);
 }
 
 }  // namespace sluice::detail

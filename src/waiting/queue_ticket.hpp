@@ -157,7 +157,7 @@ class QueueTicket : public std::enable_shared_from_this<QueueTicket> {
   /// A caller of this rank must enter before it asks.
   [[nodiscard]] bool must_enter(Word rank) const noexcept;
   /// When a caller of this rank, who asks at `ask`, must enter or renew it.
-  [[nodiscard]] Time renew_at(Word rank, Time ask, Time now, Span recheck) const noexcept;
+  [[nodiscard]] Time renew_at(Word rank, Time ask, Time now) const noexcept;
 
  private:
   [[nodiscard]] Key key() const noexcept { return {tag_, name_}; }
@@ -176,7 +176,6 @@ class QueueTicket : public std::enable_shared_from_this<QueueTicket> {
   Word rank_ = 0;
   Word stored_arrival_ = 0;
   Time alive_until_{};  // a lower bound of its life in the store
-  Time renewed_at_{};   // when the request was sent that wrote it last
 };
 
 }  // namespace sluice::detail

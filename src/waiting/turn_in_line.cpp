@@ -82,7 +82,7 @@ Step TurnInLine::enter_step(Time now) noexcept {
 
 Time TurnInLine::renew_at(Time now) const noexcept {
   const Time ask = call_.home().freed_early ? now : std::max(now, ask_at_);
-  return ticket_->renew_at(rank(), ask, now, recheck());
+  return ticket_->renew_at(rank(), ask, now);
 }
 
 Time TurnInLine::sleeps_until(Time now) const noexcept {

@@ -74,15 +74,15 @@ constexpr double overload = 1.05;
 }  // namespace
 
 /// What a grant may cost: a caller's ticket, its turn, of which it is told before there is a unit,
-/// and the request that is granted; and a ticket is renewed once a second.
+/// and the request that is granted; and a ticket is renewed each half of its TTL.
 double most_operations(const BacklogOptions& options, const Backlog& backlog) {
   const double seconds = static_cast<double>(options.length.count()) / 1e6;
   return 3 * static_cast<double>(backlog.grants) +
-         static_cast<double>(options.processes) * seconds * 1.05;
+         static_cast<double>(options.processes) * seconds / 1.5 * 1.05;
 }
 
 TEST_CASE("twenty processes with a backlog are one queue, at three operations a grant",
-          "[waiting][backlog]") {
+          "[waiting][backlog][statistics]") {
   const bool is_brief = scaled(10) < 10;  // as under the sanitizers
   for (const auto& [name, run] : limiters) {
     for (const double load : loads) {
@@ -105,7 +105,7 @@ TEST_CASE("twenty processes with a backlog are one queue, at three operations a 
 }
 
 TEST_CASE("two or seven processes are one queue too, at three operations a grant",
-          "[waiting][backlog]") {
+          "[waiting][backlog][statistics]") {
   for (const auto& [name, run] : limiters) {
     for (const std::size_t processes : {2U, 7U}) {
       CAPTURE(name, processes);
@@ -121,7 +121,7 @@ TEST_CASE("two or seven processes are one queue too, at three operations a grant
 }
 
 TEST_CASE("without tickets all processes ask at the hint, each of them once a grant",
-          "[waiting][backlog]") {
+          "[waiting][backlog][statistics]") {
   for (const auto& run :
        {std::function<Backlog(const BacklogOptions&)>(
             [](const BacklogOptions& options) { return run_bucket(options); }),
@@ -147,7 +147,7 @@ TEST_CASE("a backlog of one process costs one operation a grant of a bucket",
 }
 
 TEST_CASE("callers with deadlines are told in time, and nothing is unused",
-          "[waiting][backlog][L3]") {
+          "[waiting][backlog][L3][statistics]") {
   for (const std::size_t processes : std::vector<std::size_t>{1, 20}) {
     for (const double load : {1.3, 2.0}) {
       for (const Span patience : {Span{10s}, Span{1min}}) {
@@ -165,7 +165,7 @@ TEST_CASE("callers with deadlines are told in time, and nothing is unused",
 }
 
 TEST_CASE("a fixed window is asked no more often than it has units and there are processes",
-          "[waiting][backlog]") {
+          "[waiting][backlog][statistics]") {
   for (const bool across : {false, true}) {
     const Backlog backlog = run_keyed<FixedWindow>(
         {.arrivals = 13, .slowest = 1ms, .across_processes = across}, [](Store& store) {
@@ -179,7 +179,8 @@ TEST_CASE("a fixed window is asked no more often than it has units and there are
   }
 }
 
-TEST_CASE("a fleet that is far from its store uses what the limit grants", "[waiting][backlog]") {
+TEST_CASE("a fleet that is far from its store uses what the limit grants",
+          "[waiting][backlog][statistics]") {
   const auto bucket = [](Store& store) {
     return std::make_unique<TokenBucket>(store, "b", Quota::per_second(1000).burst(500));
   };
