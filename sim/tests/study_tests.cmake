@@ -243,7 +243,7 @@ sluice_tool_test(sim_trace_interrupted CODE 130 ERR "stopped: .*slow.jsonl was n
 sluice_realtime(tool_sim_compare_interrupted tool_sim_out_found_early tool_sim_interrupted tool_sim_trace_interrupted)
 
 # A world in which every judge looks, and none objects.
-if(NOT SLUICE_SANITIZE STREQUAL "thread")
+if(NOT SLUICE_SANITIZE)
   sluice_tool_test(sim_no_false_alarm CODE 0 OUT "places.*gates.*prefetch"
     COMMAND ${sim} run ${CMAKE_CURRENT_SOURCE_DIR}/planted.toml --replications 1)
 endif()

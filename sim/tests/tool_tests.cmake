@@ -133,13 +133,11 @@ if(EXISTS "${real}")
     COMMAND ${log} ${real} --quota 30/min --burst 10)
 endif()
 
-if(NOT SLUICE_SANITIZE STREQUAL "thread")  # which makes minutes of it; test_algorithms_threads has such threads
+if(NOT SLUICE_SANITIZE)  # which makes minutes of it; test_algorithms_threads has such threads
   sluice_tool_test(demo_fleet_and_threads CODE 0
     OUT "no limiter .*per process +0 %.*shared +0 %.*trace hash.*seed 3;.*real threads.*The quota was kept.*redis-outage: .*local"
     COMMAND ${demo} --seed 3 --minutes 2)
   sluice_realtime(tool_demo_fleet_and_threads)
-endif()
-if(NOT SLUICE_SANITIZE)
   sluice_tool_test(demo_seed_is_decimal CODE 0 OUT "seed 10;" COMMAND ${demo} --seed 010 --minutes 1 --workers 5)
 endif()
 sluice_tool_test(demo_file CODE 0 OUT "6 requests of 2 clients.*10/min.*120/min" COMMAND ${demo} ${small})

@@ -235,7 +235,8 @@ void print(const char* name, const Make& make) {
 
 }  // namespace
 
-TEST_CASE("a bucket that refunds in full uses its quota, however wrong the estimates", "[calls]") {
+TEST_CASE("a bucket that refunds in full uses its quota, however wrong the estimates",
+          "[calls][statistics]") {
   Random random("a bucket that refunds in full uses its quota, however wrong the estimates");
   CAPTURE(random.repeat());
   const Word factor = GENERATE(0, 1, 2, 5);
@@ -248,7 +249,8 @@ TEST_CASE("a bucket that refunds in full uses its quota, however wrong the estim
   if (factor != 1) CHECK(excess_of_bucket(figures) <= 0);
 }
 
-TEST_CASE("a sliding window uses what calls under way leave of it, and never more", "[calls]") {
+TEST_CASE("a sliding window uses what calls under way leave of it, and never more",
+          "[calls][statistics]") {
   Random random("a sliding window uses what calls under way leave of it, and never more");
   CAPTURE(random.repeat());
   const Word factor = GENERATE(0, 1, 2, 5);
@@ -265,7 +267,7 @@ TEST_CASE("a sliding window uses what calls under way leave of it, and never mor
   if (excess) FAIL(excess->what);
 }
 
-TEST_CASE("a fixed window uses what calls under way leave of it", "[calls]") {
+TEST_CASE("a fixed window uses what calls under way leave of it", "[calls][statistics]") {
   Random random("a fixed window uses what calls under way leave of it");
   CAPTURE(random.repeat());
   const Word factor = GENERATE(0, 2, 5);

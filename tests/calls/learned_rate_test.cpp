@@ -294,7 +294,8 @@ void print_all(const char* name) {
 
 }  // namespace
 
-TEST_CASE("a fleet uses a limit that nobody knows, falls with it and rises again", "[calls]") {
+TEST_CASE("a fleet uses a limit that nobody knows, falls with it and rises again",
+          "[calls][statistics]") {
   Random random("a fleet uses a limit that nobody knows, falls with it and rises again");
   CAPTURE(random.repeat());
   const Course course = GENERATE(second, minute);

@@ -38,7 +38,7 @@ std::vector<Span> lengths() {
 }  // namespace
 
 TEST_CASE("an outage of half a minute lets through the shares and the rate, and no more",
-          "[fallback][bound][C-036]") {
+          "[fallback][bound][C-036][statistics]") {
   constexpr Word clients = 20;
   constexpr Word burst = 1'000;
   constexpr Word rate = 10'000;  // a minute
@@ -271,7 +271,7 @@ TEST_CASE("leases held alone are the shares at most, also behind the outage",
 }
 
 TEST_CASE("whatever the load and the length, closed lets nobody through alone, and open everybody",
-          "[fallback][bound][C-036]") {
+          "[fallback][bound][C-036][statistics]") {
   Random random(
       "whatever the load and the length, closed lets nobody through alone, and open everybody");
   CAPTURE(random.repeat());

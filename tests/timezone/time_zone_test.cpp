@@ -53,7 +53,12 @@ struct Unit {
       return floor_div(to_word(when + offset - at), day_us);
     };
     Word latest = shown(time, zone.offset_at(time));
-    for (std::size_t i = 1; i < changes.size() && changes[i].from <= time; ++i) {
+    const auto until =
+        std::upper_bound(changes.begin(), changes.end(), time,
+                         [](Time when, const OffsetChange& change) { return when < change.from; });
+    // Three days before, every clock showed an earlier date.
+    for (auto i = static_cast<std::size_t>(until - changes.begin()); i-- > 1;) {
+      if (changes[i].from + 72h < time) break;
       latest = std::max(latest, shown(changes[i].from - 1us, changes[i - 1].offset));
     }
     return number(latest);
@@ -318,14 +323,18 @@ TEST_CASE("around every change of every zone a window holds its time and is that
         if (change.offset < before.offset) ++repeated_hours;
         for (const Time time : around(before, change)) {
           const Calendar::Window window = calendar.window(time);
-          INFO(to_word(time) << " in " << to_word(window.begin) << " to " << to_word(window.end));
-          REQUIRE((window.begin <= time && time < window.end));
           const Word number = unit.window_at(zone, time);
-          REQUIRE(unit.window_at(zone, window.end - 1us) == number);
-          REQUIRE(unit.window_at(zone, window.end) > number);
-          if (window.begin == Time{}) continue;
-          REQUIRE(unit.window_at(zone, window.begin) == number);
-          REQUIRE(unit.window_at(zone, window.begin - 1us) < number);
+          const bool holds_it = window.begin <= time && time < window.end;
+          const bool ends_with_date = unit.window_at(zone, window.end - 1us) == number &&
+                                      unit.window_at(zone, window.end) > number;
+          const bool begins_with_date =
+              window.begin == Time{} || (unit.window_at(zone, window.begin) == number &&
+                                         unit.window_at(zone, window.begin - 1us) < number);
+          if (holds_it && ends_with_date && begins_with_date) continue;
+          INFO(to_word(time) << " in " << to_word(window.begin) << " to " << to_word(window.end));
+          CHECK(holds_it);
+          CHECK(ends_with_date);
+          REQUIRE(begins_with_date);
         }
       }
     }

@@ -152,7 +152,7 @@ Report run(Counting& store, const std::vector<L>& limiters, Span work) {
 }  // namespace
 
 TEST_CASE("2,000 workers share a slot lock equally, at two store operations a wait",
-          "[waiting][fairness]") {
+          "[waiting][fairness][statistics]") {
   Counting store;
   const SlotLock lock(store, "l", 100ms);
   const Report report = run(store, lock, 0s);
@@ -163,7 +163,7 @@ TEST_CASE("2,000 workers share a slot lock equally, at two store operations a wa
 }
 
 TEST_CASE("2,000 workers share a token bucket equally, at one store operation a wait",
-          "[waiting][fairness]") {
+          "[waiting][fairness][statistics]") {
   Counting store;
   const TokenBucket bucket(store, "b", Quota::per_second(10).burst(1));
   const Report report = run(store, bucket, 0s);
@@ -174,7 +174,7 @@ TEST_CASE("2,000 workers share a token bucket equally, at one store operation a 
 }
 
 TEST_CASE("2,000 workers share exact windows equally, at two store operations a wait",
-          "[waiting][fairness]") {
+          "[waiting][fairness][statistics]") {
   Counting store;
   const SlidingWindow windows(store, "w", {{50, 5s}, {600, 60s}});
   const Report report = run(store, windows, 0s);
@@ -185,7 +185,7 @@ TEST_CASE("2,000 workers share exact windows equally, at two store operations a 
 }
 
 TEST_CASE("2,000 workers share a fixed window equally, at two store operations a wait",
-          "[waiting][fairness]") {
+          "[waiting][fairness][statistics]") {
   Counting store;
   const FixedWindow limit(store, "f", 600, Calendar::every(1min));
   const Report report = run(store, limit, 0s);
@@ -195,7 +195,7 @@ TEST_CASE("2,000 workers share a fixed window equally, at two store operations a
 }
 
 TEST_CASE("2,000 workers share 20 places equally, and no place is ever free",
-          "[waiting][fairness][leases]") {
+          "[waiting][fairness][leases][statistics]") {
   Counting store;
   SeededRng rng(1);
   const ConcurrencyLimiter jobs(store, "jobs", 20, {.ttl = 10s, .rng = &rng});
@@ -220,7 +220,7 @@ TEST_CASE("2,000 workers in four processes share a fixed window equally, at two 
 }
 
 TEST_CASE("2,000 workers in four processes share 20 places equally, and no place is ever free",
-          "[waiting][fairness][leases][processes]") {
+          "[waiting][fairness][leases][processes][statistics]") {
   Counting store;
   SeededRng rng(1);
   const auto jobs =

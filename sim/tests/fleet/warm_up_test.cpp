@@ -78,7 +78,7 @@ bool contains(const std::string& text, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("servers that start idle at rho = 0.9 are cut while they fill") {
+TEST_CASE("servers that start idle at rho = 0.9 are cut while they fill", "[statistics]") {
   // A hundred servers fill as 1 - exp(-t / 1 s): within 1 % of the end after 4.6 s.
   const std::vector<Span> many = cuts_of(queue(100, 1s, 100s));
   CHECK(many.front() >= 1s);
@@ -167,7 +167,7 @@ TEST_CASE("jobs that are given up wait no more") {
   CHECK(series[950] == 0);
 }
 
-TEST_CASE("pilots look at the time before the first fault, or before a spike") {
+TEST_CASE("pilots look at the time before the first fault, or before a spike", "[statistics]") {
   Scenario scenario = queue(100, 1s, 40s);
   const Span found = find_warm_up(scenario);
   CHECK(found > Span{0});
@@ -237,7 +237,8 @@ TEST_CASE("the text of a warm-up is a time, or auto") {
         "run.warm_up: expected a time, as 20s or 2min, or auto, got \"automatic\"");
 }
 
-TEST_CASE("variants of a point have the longest of their warm-ups, and each point its own") {
+TEST_CASE("variants of a point have the longest of their warm-ups, and each point its own",
+          "[statistics]") {
   const Study study = two_variants();
   const StudyResult result = run_study(study);
   REQUIRE(result.replications == 4);
@@ -274,7 +275,8 @@ TEST_CASE("a variant whose warm-up is given keeps it") {
   CHECK(result.row(0, 0).warm_up != 12s);
 }
 
-TEST_CASE("automatic warm-ups are shown, in the same bytes on any number of threads") {
+TEST_CASE("automatic warm-ups are shown, in the same bytes on any number of threads",
+          "[statistics]") {
   const Study study = two_variants();
   const auto bytes = [&study](unsigned jobs) {
     const StudyResult result = run_study(study, on(jobs));
@@ -319,7 +321,7 @@ TEST_CASE("a single run has the warm-up of its row") {
   CHECK(single_run(study, 0, 1, 3).scenario(0, 0).warm_up == find_warm_up(study.scenario(0, 1)));
 }
 
-TEST_CASE("a comparison gives both sides the longer warm-up") {
+TEST_CASE("a comparison gives both sides the longer warm-up", "[statistics]") {
   Study fast = two_variants();
   Study slow = two_variants();
   fast.sweeps.clear();

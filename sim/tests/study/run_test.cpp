@@ -132,7 +132,8 @@ TEST_CASE("a stop leaves the first replications of all rows, and says so") {
   CHECK(nothing.replications == 0);
 }
 
-TEST_CASE("precision doubles the replications until the interval of every row is narrow") {
+TEST_CASE("precision doubles the replications until the interval of every row is narrow",
+          "[statistics]") {
   Study study = small_study();
   study.variants.push_back({"c",
                             {{"limiter.wait", {"skip"}},
