@@ -19,7 +19,7 @@ function lastDigit(text) {
 }
 
 function readSpan(text, size) {
-  const parts = [...text.matchAll(/(-?[\d.]+)\s*(µs|ms|[smhd])/g)];
+  const parts = [...text.matchAll(/(-?[\d.]+(?:e-?\d+)?)\s*(µs|ms|[smhd])/g)];
   if (parts.length === 0) throw new Error(`no span of time in '${text}'`);
   const us = parts.reduce((sum, [, amount, unit]) => sum + Number(amount) * spans[unit], 0);
   const [, amount, unit] = parts[parts.length - 1];
