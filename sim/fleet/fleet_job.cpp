@@ -125,8 +125,10 @@ Task<FleetRun::Next> FleetRun::try_once(Worker& worker, Process& process, const 
   }
   if (process.adaptive_rate()) {
     const Time when = process.adaptive_rate()->reserve(world_.now(), attempt.deadline);
-    if (when >= attempt.deadline) co_return Next::give_up;
-    if (when > world_.now()) co_await asio::sleep_until(world_.clock(), when);
+    if (when > world_.now()) {
+      if (when >= attempt.deadline) co_return Next::give_up;
+      co_await asio::sleep_until(world_.clock(), when);
+    }
   }
   co_await thaw(worker);
   if (process.is_dead()) co_return Next::give_up;
