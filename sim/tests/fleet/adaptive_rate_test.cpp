@@ -93,3 +93,24 @@ TEST_CASE("a fleet of adaptive clients is refused less", "[adaptive]") {
   CHECK(refused < served / 3);
   CHECK(served_and_refused(false).second > 2 * refused);
 }
+
+TEST_CASE("an adaptive client that need not pause calls at the very tick of its deadline",
+          "[adaptive]") {
+  Scenario s;
+  s.duration = 5s;
+  s.fleet.workers = 1;
+  s.arrivals.kind = ArrivalOptions::Kind::bursts;
+  s.arrivals.bursts = {{.jobs = 2, .at = 1s}};
+  s.limiter.scope = LimiterOptions::Scope::per_process;  // without a network
+  s.upstream.limits = {{1000, 1s}};
+  s.limiter.limit = Rate{1, 1s};
+  s.jobs.patience = 1s;  // when the limiter grants the second one
+  s.client.adaptive = true;
+  int answered = 0;
+  RunOptions options;
+  options.on_event = [&answered](const JobEvent& event) {
+    if (event.what == JobEvent::What::answered) ++answered;
+  };
+  (void)run(s, options);
+  CHECK(answered == 2);
+}
