@@ -7,55 +7,26 @@ namespace {
 
 using namespace sluice;
 
-const Quota quota = Quota::per_second(1'000'000'000).burst(1'000'000'000);
+const Quota allowing = Quota::per_second(1'000'000'000).burst(1'000'000'000);
+const Quota refusing = Quota::per_hour(1);
+Observer nothing;
+Metrics metrics;
+Metrics metrics_without_keys({.keys = 0});
 
-void allow(benchmark::State& state, const StoreHandle& store) {
+void decide(benchmark::State& state, const Quota& quota, Observer* observer) {
+  StoreHandle store = make_memory_store();
+  if (observer != nullptr) store = std::make_unique<ObservedStore>(store, *observer);
   const TokenBucket bucket(store, "api", quota);
-  std::error_code error;
-  for (auto _ : state) benchmark::DoNotOptimize(bucket.try_acquire("alice", error));
-}
-
-void refuse(benchmark::State& state, const StoreHandle& store) {
-  const TokenBucket bucket(store, "api", Quota::per_hour(1));
   std::error_code error;
   (void)bucket.try_acquire("alice", error);
   for (auto _ : state) benchmark::DoNotOptimize(bucket.try_acquire("alice", error));
 }
-
-void allowed(benchmark::State& state) { allow(state, make_memory_store()); }
-BENCHMARK(allowed);
-
-void refused(benchmark::State& state) { refuse(state, make_memory_store()); }
-BENCHMARK(refused);
-
-void observed_allowed(benchmark::State& state) {
-  Observer nothing;
-  allow(state, std::make_unique<ObservedStore>(make_memory_store(), nothing));
-}
-BENCHMARK(observed_allowed);
-
-void observed_refused(benchmark::State& state) {
-  Observer nothing;
-  refuse(state, std::make_unique<ObservedStore>(make_memory_store(), nothing));
-}
-BENCHMARK(observed_refused);
-
-void metrics_allowed(benchmark::State& state) {
-  Metrics metrics;
-  allow(state, std::make_unique<ObservedStore>(make_memory_store(), metrics));
-}
-BENCHMARK(metrics_allowed);
-
-void metrics_refused(benchmark::State& state) {
-  Metrics metrics;
-  refuse(state, std::make_unique<ObservedStore>(make_memory_store(), metrics));
-}
-BENCHMARK(metrics_refused);
-
-void metrics_refused_without_keys(benchmark::State& state) {
-  Metrics metrics({.keys = 0});
-  refuse(state, std::make_unique<ObservedStore>(make_memory_store(), metrics));
-}
-BENCHMARK(metrics_refused_without_keys);
+BENCHMARK_CAPTURE(decide, allowed, allowing, nullptr);
+BENCHMARK_CAPTURE(decide, allowed_observed, allowing, &nothing);
+BENCHMARK_CAPTURE(decide, allowed_metrics, allowing, &metrics);
+BENCHMARK_CAPTURE(decide, refused, refusing, nullptr);
+BENCHMARK_CAPTURE(decide, refused_observed, refusing, &nothing);
+BENCHMARK_CAPTURE(decide, refused_metrics, refusing, &metrics);
+BENCHMARK_CAPTURE(decide, refused_metrics_without_keys, refusing, &metrics_without_keys);
 
 }  // namespace
