@@ -24,7 +24,8 @@ struct DecisionEvent {
   Span took{0};
   /// A ShadowStore let it go ahead: the decision is the refusal, or the error why there is none.
   bool is_shadow = false;
-  /// The server that was asked, if the time is known: Store::part_of(), as in BreakerEvent.
+  /// The part of the store that was asked, a node of a Redis cluster: StorePart::index. 0 where
+  /// the time is not measured.
   unsigned part = 0;
 
   /// The name of the limiter, or that of the key if it has one of its own; the name of Gates.

@@ -72,7 +72,7 @@ struct LimiterMetrics {
 struct StoreMetrics {
   std::array<Count, error_count> failures{};
   std::array<Count, 4> connections{};  // by ConnectionEvent::Change
-  mutable std::mutex mutex;            // guards the rest, by part: a round trip is far longer
+  mutable std::mutex mutex;            // of the maps by part; a round trip is far longer
   std::map<unsigned, TimeHistogram> requests;
   std::map<unsigned, CircuitBreaker::State> breaker;
 };
