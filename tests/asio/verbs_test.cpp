@@ -170,20 +170,31 @@ std::string ran(Side& side, const Draw& draw, const Call& call, const Keep& keep
   }
 }
 
+/// Hears the result of an operation. One type for all operations whose result is not kept: it is
+/// compiled once for each result.
+template <class Keep>
+struct Hears {
+  template <class... R>
+  void operator()(boost::system::error_code error, R... result) const {
+    CHECK(*text == "never called");
+    if constexpr (sizeof...(result) == 0) {
+      *text = answer(error, told(sluice::detail::Done{}));
+    } else {
+      *text = answer(error, told(result...));
+      keep(*side, std::move(result)...);
+    }
+  }
+
+  Side* side;
+  std::string* text;
+  Keep keep;
+};
+
 /// Runs an operation; the handler runs exactly once.
 template <class Operation, class Keep>
 std::string awaited(Side& side, Operation operation, const Keep& keep) {
   std::string text = "never called";
-  std::move(operation)(
-      net::bind_executor(side.io, [&](boost::system::error_code error, auto... result) {
-        CHECK(text == "never called");
-        if constexpr (sizeof...(result) == 0) {
-          text = answer(error, told(sluice::detail::Done{}));
-        } else {
-          text = answer(error, told(result...));
-          keep(side, std::move(result)...);
-        }
-      }));
+  std::move(operation)(net::bind_executor(side.io, Hears<Keep>{&side, &text, keep}));
   CHECK(text == "never called");
   side.io.restart();
   side.io.run();
