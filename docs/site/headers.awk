@@ -23,7 +23,7 @@ function group(path, name) {
   if (name ~ /^(store|store_handle|plan|decide|memory_store|virtual_store|fallback_store|prefetch_store|owned_outcome|circuit_breaker)$/) return "stores"
   if (name ~ /^(wait_options|stop_token)$/) return "waiting"
   if (name ~ /^(observer|observed_store|shadow_store|metrics)$/) return "observing"
-  if (name == "detail/count_type") return "values"
+  if (name == "detail/arguments") return "values"
   return ""
 }
 

@@ -9,8 +9,7 @@
 #include <string_view>
 #include <type_traits>
 
-#include "sluice/detail/count_type.hpp"
-#include "sluice/detail/text_arg.hpp"
+#include "sluice/detail/arguments.hpp"
 
 #include "sluice/detail/cxx20.hpp"
 

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "sluice/detail/arguments.hpp"
 #include "sluice/detail/limit_of.hpp"
-#include "sluice/detail/text_arg.hpp"
 
 namespace sluice {
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -12,6 +13,8 @@
 #include "sluice/observer.hpp"
 
 namespace sluice {
+
+struct PrefetchStats;  // sluice/prefetch_store.hpp
 
 struct MetricsOptions {
   /// A grant that leaves at most 1 - near_limit of the limit counts as near it. 0 to 1.
@@ -90,6 +93,15 @@ class Metrics final : public Observer {
 
   /// The same as values.
   [[nodiscard]] std::vector<MetricFamily> families() const;
+
+  /// Has text() and families() read the counters of a PrefetchStore as well, under this name:
+  ///
+  ///     metrics.watch("redis", [&] { return prefetch.stats(); });
+  ///
+  /// It replaces what is watched under the name. An empty function ends that: once this has
+  /// returned, the former one is not called any more. `stats` must not call this object, and is
+  /// called by one thread at a time; what it throws, they throw.
+  void watch(std::string_view store, std::function<PrefetchStats()> stats);
 
   /// The counts of one limiter; zeros if it is not known.
   struct Counts {

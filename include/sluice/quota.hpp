@@ -10,8 +10,7 @@
 #include <utility>
 
 #include "sluice/decision.hpp"
-#include "sluice/detail/count_type.hpp"
-#include "sluice/detail/text_arg.hpp"
+#include "sluice/detail/arguments.hpp"
 #include "sluice/time.hpp"
 
 namespace sluice {

@@ -4,6 +4,7 @@
 #include <bit>
 #include <random>
 
+#include "sluice/clock.hpp"
 #include "sluice/detail/fork_count.hpp"
 
 namespace sluice {
@@ -67,6 +68,11 @@ class ThreadRng final : public Rng {
 Rng& thread_rng() noexcept {
   static ThreadRng rng;
   return rng;
+}
+
+Rng& rng_of(Clock& clock, DrawFor purpose) noexcept {
+  Rng* const own = clock.rng(purpose);
+  return own != nullptr ? *own : thread_rng();
 }
 
 }  // namespace sluice

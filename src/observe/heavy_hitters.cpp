@@ -4,19 +4,21 @@
 
 namespace sluice::detail {
 
-HeavyHitters::HeavyHitters(std::size_t counters) : most_(counters) {
-  counters_.reserve(counters);
+HeavyHitters::HeavyHitters(std::size_t counters, std::size_t longest) : counters_(counters) {
+  for (Counter& counter : counters_) counter.key.reserve(longest);
   heap_.reserve(counters);
   std::size_t size = 4;
   while (size < 2 * counters) size *= 2;
   table_.assign(size, none);
 }
 
-void HeavyHitters::add(std::string_view key, std::uint64_t hash) {
+void HeavyHitters::add(std::string_view key, std::uint64_t hash) noexcept {
   std::uint32_t index = find(key, hash);
-  if (index == none && counters_.size() < most_) {
-    index = static_cast<std::uint32_t>(counters_.size());
-    counters_.push_back({std::string(key), 0, 0, hash, index});
+  if (index == none && heap_.size() < counters_.size()) {
+    index = static_cast<std::uint32_t>(heap_.size());
+    counters_[index].key.assign(key);
+    counters_[index].hash = hash;
+    counters_[index].place = index;
     heap_.push_back(index);
     insert(index);
     // A new counter of 0 belongs to the top.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,8 +12,7 @@ namespace sluice::detail {
 /// The sketch Space-Saving (A. Metwally, D. Agrawal, A. El Abbadi, "Efficient Computation of
 /// Frequent and Top-k Elements in Data Streams", ICDT 2005). Of N updates with m counters, a
 /// counter is at most N / m too high and never too low, and every key with more than N / m updates
-/// has one. O(log m) an update; allocates only for keys that are longer than all before.
-/// Single-threaded.
+/// has one. O(log m) an update; only the constructor allocates. Single-threaded.
 class HeavyHitters {
  public:
   struct Counter {
@@ -23,12 +23,14 @@ class HeavyHitters {
     std::uint32_t place = 0;  ///< in the heap
   };
 
-  /// REQUIRES: 1 to 2^20 counters.
-  explicit HeavyHitters(std::size_t counters);
+  /// Keys have at most `longest` bytes. REQUIRES: 1 to 2^20 counters.
+  HeavyHitters(std::size_t counters, std::size_t longest);
 
-  void add(std::string_view key, std::uint64_t hash);
+  void add(std::string_view key, std::uint64_t hash) noexcept;
   /// In no order.
-  [[nodiscard]] const std::vector<Counter>& counters() const noexcept { return counters_; }
+  [[nodiscard]] std::span<const Counter> counters() const noexcept {
+    return {counters_.data(), heap_.size()};
+  }
 
  private:
   static constexpr std::uint32_t none = ~std::uint32_t{0};
@@ -42,8 +44,7 @@ class HeavyHitters {
   void swap_places(std::uint32_t a, std::uint32_t b) noexcept;
   void sink(std::uint32_t place) noexcept;
 
-  std::size_t most_;
-  std::vector<Counter> counters_;
+  std::vector<Counter> counters_;     // the first of them are in use, as many as the heap has
   std::vector<std::uint32_t> heap_;   // indices of counters, the smallest count first
   std::vector<std::uint32_t> table_;  // ... by hash, with linear probing
 };

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "sluice/metrics.hpp"
+#include "sluice/prefetch_store.hpp"
 #include "src/core/error_names.hpp"
 #include "src/observe/metrics_tables.hpp"
 
@@ -161,7 +162,7 @@ void write_calls(Families& out, const Limiters& limiters) {
 void write_gates(Families& out, const ByName<GateMetrics>& gates, Time now) {
   out.begin("sluice_gate_closed", Type::gauge, "1 while a scope of these gates is closed.");
   gates.for_each([&](std::string_view name, const GateMetrics& gate) {
-    out.add({{"gates", name}}, gate.closed_until.load() > to_word(now) ? 1 : 0);
+    out.add({{"gates", name}}, gate.closed.is_any_closed(now) ? 1 : 0);
   });
   out.begin("sluice_gate_closures", Type::counter, "Closures of scopes.");
   gates.for_each([&](std::string_view name, const GateMetrics& gate) {
@@ -210,6 +211,12 @@ void write_connections(Families& out, const Stores& stores) {
   });
 }
 
+void write_prefetched(Families& out, std::string_view store, const PrefetchStats& stats) {
+  out.add({{"store", store}, {"state", "taken"}}, stats.taken);
+  out.add({{"store", store}, {"state", "returned"}}, stats.returned);
+  out.add({{"store", store}, {"state", "lapsed"}}, stats.lapsed);
+}
+
 }  // namespace
 }  // namespace detail
 
@@ -233,6 +240,10 @@ std::vector<MetricFamily> Metrics::families() const {
   detail::write_gates(out, all.gates, all.clock.now());
   detail::write_requests(out, all.stores);
   detail::write_connections(out, all.stores);
+  out.begin("sluice_prefetched_units", MetricFamily::Type::counter,
+            "Units that a process took ahead of need, sent back, and let lapse.");
+  const std::lock_guard lock(all.prefetching_mutex);
+  for (const auto& [store, stats] : all.prefetching) detail::write_prefetched(out, store, stats());
   return out.take();
 }
 

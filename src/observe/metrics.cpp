@@ -37,6 +37,33 @@ void TimeHistogram::add(Span span) noexcept {
   detail::add(sum_, static_cast<std::uint64_t>(time));
 }
 
+void ClosedScopes::close(std::string_view scope, Time until, Time now) {
+  const std::lock_guard lock(mutex_);
+  if (until_.size() >= most) {
+    std::erase_if(until_, [now](const auto& known) { return known.second <= now; });
+  }
+  const auto known = until_.find(scope);
+  if (known == until_.end() && until_.size() >= most) {
+    others_until_ = std::max(others_until_, until);
+  } else if (known == until_.end()) {
+    until_.emplace(scope, until);
+  } else {
+    known->second = std::max(known->second, until);
+  }
+}
+
+void ClosedScopes::open(std::string_view scope) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (const auto known = until_.find(scope); known != until_.end()) until_.erase(known);
+}
+
+bool ClosedScopes::is_any_closed(Time now) const noexcept {
+  const std::lock_guard lock(mutex_);
+  return others_until_ > now || std::any_of(until_.begin(), until_.end(), [now](const auto& known) {
+           return known.second > now;
+         });
+}
+
 /// Whoever chooses keys can choose collisions of this hash: they cost a look at each counter.
 void BusyKeys::add(std::string_view limiter, std::string_view key) {
   limiter = limiter.substr(0, Key::max_plain_bytes);
@@ -109,6 +136,16 @@ Metrics::Tables::Tables(const MetricsOptions& chosen)
 
 Metrics::Metrics(const MetricsOptions& options) : tables_(std::make_unique<Tables>(options)) {}
 Metrics::~Metrics() = default;
+
+void Metrics::watch(std::string_view store, std::function<PrefetchStats()> stats) {
+  const std::lock_guard lock(tables_->prefetching_mutex);
+  if (stats) {
+    tables_->prefetching.insert_or_assign(std::string(store), std::move(stats));
+  } else if (const auto found = tables_->prefetching.find(store);
+             found != tables_->prefetching.end()) {
+    tables_->prefetching.erase(found);
+  }
+}
 
 void Metrics::decided(const DecisionEvent& event) {
   using detail::add;
@@ -184,15 +221,9 @@ void Metrics::lease_changed(const LeaseEvent& event) {
 
 void Metrics::gate_changed(const GateEvent& event) {
   detail::GateMetrics& gates = tables_->gates.of(event.gates);
-  if (!event.is_closed) {
-    gates.closed_until.store(0, std::memory_order_relaxed);
-    return;
-  }
+  if (!event.is_closed) return gates.closed.open(event.scope);
   detail::add(gates.closures);
-  const Word until = to_word(event.until);
-  Word known = gates.closed_until.load(std::memory_order_relaxed);
-  while (known < until && !gates.closed_until.compare_exchange_weak(known, until)) {
-  }
+  gates.closed.close(event.scope, event.until, tables_->clock.now());
 }
 
 void Metrics::try_failed(const FailedTryEvent& event) {

@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -77,9 +78,24 @@ struct StoreMetrics {
   std::map<unsigned, CircuitBreaker::State> breaker;
 };
 
+/// The scopes of one Gates that this process knows to be closed.
+class ClosedScopes {
+ public:
+  void close(std::string_view scope, Time until, Time now);
+  void open(std::string_view scope) noexcept;
+  [[nodiscard]] bool is_any_closed(Time now) const noexcept;
+
+ private:
+  static constexpr std::size_t most = 1000;
+
+  mutable std::mutex mutex_;
+  std::map<std::string, Time, std::less<>> until_;  // guarded by mutex_, as the next
+  Time others_until_{};                             // of scopes beyond `most`
+};
+
 struct GateMetrics {
   Count closures{0};
-  std::atomic<Word> closed_until{0};
+  ClosedScopes closed;
 };
 
 /// Values by name, of which there are at most so many, and one for all others. Lock-free for a name
@@ -136,11 +152,13 @@ class ByName {
 /// The busiest keys.
 class BusyKeys {
  public:
-  explicit BusyKeys(std::size_t counters) : hitters_(counters) {}
+  explicit BusyKeys(std::size_t counters) : hitters_(counters, longest) { text_.reserve(longest); }
   void add(std::string_view limiter, std::string_view key);
   [[nodiscard]] std::vector<BusyKey> busiest(std::size_t most, std::uint64_t scale) const;
 
  private:
+  static constexpr std::size_t longest = 4 + 2 * Key::max_plain_bytes;
+
   mutable std::mutex mutex_;
   HeavyHitters hitters_;  // guarded by mutex_, as the next
   std::string text_;      // of the last key: keeps its memory
@@ -166,6 +184,8 @@ struct Metrics::Tables {
   std::array<UntilSample, detail::shard_count> until_sample{};
   std::unique_ptr<detail::BusyKeys> refused;   // null: none are counted
   std::unique_ptr<detail::BusyKeys> admitted;  // ...
+  mutable std::mutex prefetching_mutex;
+  std::map<std::string, std::function<PrefetchStats()>, std::less<>> prefetching;  // by store
 };
 
 }  // namespace sluice

@@ -1,6 +1,6 @@
 // Text that enters by a user's call: a null pointer is an empty text, which then gets the usual
 // error for empty text. Threading: single-threaded.
-#include "sluice/detail/text_arg.hpp"
+#include "sluice/detail/arguments.hpp"
 
 #include <string>
 

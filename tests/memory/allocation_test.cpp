@@ -69,6 +69,27 @@ TEST_CASE("a decision of any kind allocates nothing", "[memory]") {
   CHECK(memory.stats().evicted_idle > 0);
 }
 
+TEST_CASE("a decision that metrics count allocates nothing", "[memory]") {
+  Memory memory(1);
+  Metrics metrics({.keys = 8, .sample = 1, .clock = &memory.clock});
+  ObservedStore store(*memory.store, metrics);
+  const TokenBucket bucket(store, "b", Quota::per_hour(3));
+  std::vector<std::string> keys;
+  for (std::size_t i = 0; i < 64; ++i) {
+    keys.push_back(name("k", i) + std::string(2 * i, 'x'));  // each longer than all before
+  }
+  std::error_code error;
+  static_cast<void>(bucket.try_acquire("first", error));  // the limiter's counters
+  const std::size_t before = allocations.load();
+  for (int round = 0; round < 5; ++round) {
+    for (const std::string& key : keys) static_cast<void>(bucket.try_acquire(key, error));
+  }
+  CHECK(allocations.load() == before);
+  CHECK(metrics.counts("b").allowed > 100);
+  CHECK(metrics.counts("b").refused > 100);
+  CHECK(metrics.busiest(Metrics::Busy::refused).size() == 8);
+}
+
 TEST_CASE("states in blocks, plans over them and request ids allocate nothing", "[memory]") {
   VirtualClock clock;
   SeededRng rng(1);

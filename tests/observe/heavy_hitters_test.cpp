@@ -40,7 +40,7 @@ void check_stream(std::size_t counters, std::size_t keys, double exponent, std::
                   Rng& rng) {
   const Zipf zipf(keys, exponent);
   std::vector<std::uint64_t> truth(keys);
-  HeavyHitters sketch(counters);
+  HeavyHitters sketch(counters, 20);
   for (std::uint64_t i = 0; i < updates; ++i) {
     const std::size_t key = zipf.draw(rng);
     ++truth[key];
@@ -74,6 +74,13 @@ TEST_CASE("counts of the sketch are within its bound", "[observe][busy]") {
                  random);
   }
   check_stream(256, 100'000, 1, scaled(300'000), random);
+}
+
+TEST_CASE("counts of the sketch are within its bound after ten million calls",
+          "[observe][busy][statistics]") {
+  Random random("counts of the sketch are within its bound after ten million calls");
+  CAPTURE(random.repeat());
+  check_stream(256, 100'000, 1, 10'000'000, random);
 }
 
 }  // namespace sluice::test

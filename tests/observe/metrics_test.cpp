@@ -139,6 +139,32 @@ TEST_CASE("a gate is closed until its latest end", "[observe][metrics]") {
   CHECK(c.samples("sluice_gate_closed") == "sluice_gate_closed{gates=\"ads\"} 0\n");
 }
 
+TEST_CASE("a gate is closed while another of its scopes is", "[observe][metrics]") {
+  Counted c;
+  const Gates gates(c.store, "ads", {"account"});
+  const std::string closed = "sluice_gate_closed{gates=\"ads\"} 1\n";
+  const std::string open = "sluice_gate_closed{gates=\"ads\"} 0\n";
+  gates.close(gates.scope("account", "a"), 5s);
+  gates.close(gates.scope("account", "b"), 2s);
+  gates.close(gates.scope("account", "a"), 1s);  // a stays closed for 5 s
+  gates.open(gates.scope("account", "b"));
+  CHECK(c.samples("sluice_gate_closed") == closed);
+  gates.open(gates.scope("account", "a"));
+  CHECK(c.samples("sluice_gate_closed") == open);
+
+  // More scopes than are known apart: those count until their end.
+  for (int i = 0; i < 1001; ++i) gates.close(gates.scope("account", i), 3s);
+  for (int i = 0; i < 1001; ++i) gates.open(gates.scope("account", i));
+  CHECK(c.samples("sluice_gate_closed") == closed);
+  c.clock.advance(3s);
+  CHECK(c.samples("sluice_gate_closed") == open);
+  for (int i = 2000; i < 3001; ++i) gates.close(gates.scope("account", i), 3s);
+  c.clock.advance(3s);
+  gates.close(gates.scope("account", "c"), 3s);  // in the place of one that is over
+  gates.open(gates.scope("account", "c"));
+  CHECK(c.samples("sluice_gate_closed") == open);
+}
+
 TEST_CASE("round trips are counted by store and by the server that was asked",
           "[observe][metrics]") {
   /// Answers 300 ms later by the clock; alice's key is on another server.
@@ -183,6 +209,42 @@ TEST_CASE("retries, breakers and connections have their counters", "[observe][me
   c.metrics.connection_changed({.store = "redis", .change = ConnectionEvent::Change::lost});
   CHECK(c.samples("sluice_store_connections") ==
         "sluice_store_connections_total{store=\"redis\",change=\"lost\"} 1\n");
+}
+
+TEST_CASE("the units of a watched prefetch store have counters, until its watch ends",
+          "[observe][metrics]") {
+  Counted c;
+  PrefetchStore prefetch(*c.inner, {.hold = 1s});
+  CHECK(c.samples("sluice_prefetched_units_total").empty());
+  c.metrics.watch("redis", [&] { return prefetch.stats(); });
+  c.metrics.watch("a \"name\"",
+                  [] { return PrefetchStats{.taken = 7, .returned = 3, .lapsed = 2}; });
+
+  const TokenBucket bucket(prefetch, "api", Quota::per_second(1000).burst(1000));
+  for (int i = 0; i < 20; ++i) (void)bucket.try_acquire("a");
+  c.clock.advance(10s);  // what is idle goes back
+  const PrefetchStats stats = prefetch.stats();
+  CHECK(stats.taken > 20);
+  CHECK(stats.taken == 20 + stats.returned + stats.lapsed);
+  CHECK(stats.returned > 0);
+  const auto sample = [](const std::string& store, const char* state, std::uint64_t value) {
+    return "sluice_prefetched_units_total{store=\"" + store + "\",state=\"" + state + "\"} " +
+           std::to_string(value) + "\n";
+  };
+  const std::string other = sample("a %22name%22", "taken", 7) +
+                            sample("a %22name%22", "returned", 3) +
+                            sample("a %22name%22", "lapsed", 2);
+  CHECK(c.samples("sluice_prefetched_units_total") ==
+        other + sample("redis", "taken", stats.taken) +
+            sample("redis", "returned", stats.returned) + sample("redis", "lapsed", stats.lapsed));
+
+  c.metrics.watch("a \"name\"",
+                  [] { return PrefetchStats{.taken = 8, .returned = 3, .lapsed = 2}; });
+  CHECK(c.samples("sluice_prefetched_units_total").rfind(sample("a %22name%22", "taken", 8), 0) ==
+        0);
+  c.metrics.watch("redis", {});
+  c.metrics.watch("nobody", {});
+  CHECK(c.samples("sluice_prefetched_units_total").find("redis") == std::string::npos);
 }
 
 TEST_CASE("the page is OpenMetrics whatever the names contain", "[observe][metrics]") {

@@ -6,25 +6,17 @@
 #include <vector>
 
 #include "sluice/key.hpp"
-#include "sluice/limiters/window_limit.hpp"
 #include "sluice/quota.hpp"
 
 namespace sluice {
 
+struct WindowLimit;
 template <class Limit>
 class LimitTable;
 
 namespace detail {
 
-/// The windows of a key, and their words for the rule.
-struct CountedWindows {
-  explicit CountedWindows(std::vector<WindowLimit> windows);
-
-  std::vector<WindowLimit> windows;
-  std::vector<Word> words;  ///< limit and span of each
-  Word least = unlimited;   ///< the smallest limit
-  Word longest = 0;         ///< span, in microseconds
-};
+struct CountedWindows;
 
 /// What a limiter reads of a limit. A quota of a table is not reduced: its period() is the table's
 /// unit. Windows live as long as their table.

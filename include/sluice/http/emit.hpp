@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "sluice/decision.hpp"
-#include "sluice/detail/text_arg.hpp"
+#include "sluice/detail/arguments.hpp"
 #include "sluice/http/feedback.hpp"
 #include "sluice/limiters/window_limit.hpp"
 #include "sluice/quota.hpp"

@@ -9,7 +9,7 @@
 #include <span>
 #include <string_view>
 
-#include "sluice/detail/text_arg.hpp"
+#include "sluice/detail/arguments.hpp"
 #include "sluice/time.hpp"
 
 namespace sluice::http {

@@ -8,6 +8,7 @@
 
 #include "sluice/decide.hpp"
 #include "sluice/quota.hpp"
+#include "sluice/rng.hpp"
 #include "sluice/stop_token.hpp"
 
 namespace sluice {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "sluice/detail/text_arg.hpp"
+#include "sluice/detail/arguments.hpp"
 #include "sluice/time.hpp"
 
 namespace sluice {

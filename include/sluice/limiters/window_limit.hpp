@@ -1,7 +1,9 @@
 // WindowLimit: the limit of the limiters over windows. A plain value.
 #pragma once
 
-#include "sluice/time.hpp"
+#include <vector>
+
+#include "sluice/decision.hpp"
 
 namespace sluice {
 
@@ -13,5 +15,19 @@ struct WindowLimit {
 
   friend bool operator==(const WindowLimit&, const WindowLimit&) = default;
 };
+
+namespace detail {
+
+/// The windows of a key, and their words for the rule.
+struct CountedWindows {
+  explicit CountedWindows(std::vector<WindowLimit> windows);
+
+  std::vector<WindowLimit> windows;
+  std::vector<Word> words;  ///< limit and span of each
+  Word least = unlimited;   ///< the smallest limit
+  Word longest = 0;         ///< span, in microseconds
+};
+
+}  // namespace detail
 
 }  // namespace sluice

@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sluice/detail/text_arg.hpp"
+#include "sluice/detail/arguments.hpp"
 #include "sluice/store.hpp"
 #include "sluice/virtual_clock.hpp"
 

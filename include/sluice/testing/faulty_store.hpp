@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "sluice/detail/in_flight.hpp"
-#include "sluice/detail/text_arg.hpp"
+#include "sluice/detail/arguments.hpp"
 #include "sluice/error.hpp"
 #include "sluice/extend/store_wrapper.hpp"
 #include "sluice/rng.hpp"

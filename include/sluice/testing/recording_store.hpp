@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "sluice/detail/in_flight.hpp"
-#include "sluice/detail/text_arg.hpp"
+#include "sluice/detail/arguments.hpp"
 #include "sluice/extend/store_wrapper.hpp"
 #include "sluice/testing/trace.hpp"
 

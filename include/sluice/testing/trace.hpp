@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "sluice/decision.hpp"
-#include "sluice/detail/text_arg.hpp"
+#include "sluice/detail/arguments.hpp"
 #include "sluice/plan.hpp"
 #include "sluice/testing/invariants.hpp"
 #include "sluice/testing/text.hpp"

@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "sluice/detail/text_arg.hpp"
+#include "sluice/detail/arguments.hpp"
 #include "sluice/key.hpp"
 #include "sluice/time.hpp"
 

@@ -1,14 +1,26 @@
-// Text as a user's call gives it: a null pointer is an empty text.
+// What a user's call may give: integers of any type, and text, of which a null pointer is an empty
+// one.
 #pragma once
 
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 #include <type_traits>
 
 #include "sluice/detail/cxx20.hpp"
 
-namespace sluice::detail {
+namespace sluice {
+
+/// Any standard integer type of up to 64 bits, including std::int8_t and std::uint8_t, but neither
+/// bool nor a character type.
+template <class T>
+concept CountType = std::integral<T> && sizeof(T) <= sizeof(std::int64_t) &&
+                    !std::same_as<T, bool> && !std::same_as<T, char> && !std::same_as<T, wchar_t> &&
+                    !std::same_as<T, char8_t> && !std::same_as<T, char16_t> &&
+                    !std::same_as<T, char32_t>;
+
+namespace detail {
 
 /// A parameter that takes every string type, and a `const char*` that may be null, which
 /// std::string_view and std::string may not be made of. A view: the bytes must live until the call
@@ -49,4 +61,5 @@ class LastingText : public TextArg {
   LastingText(T&&) = delete;  // this keeps a view: put the string into a variable first
 };
 
-}  // namespace sluice::detail
+}  // namespace detail
+}  // namespace sluice
