@@ -102,7 +102,7 @@ endfunction()
 #             [APART <tag>] [STORES] [ONE_THREAD] [REALTIME])
 # One Catch2 program, one entry of ctest, which is skipped if a test case was left out and none failed
 # (tests/left_out.hpp). What may be left out is therefore an entry of its own beside what is not:
-# APART: the test cases of this tag are the entry <name>_<tag>.
+# APART: the test cases of this tag are the entry <name>_<tag>; of the tag [realtime], it is as with REALTIME.
 # STORES: for_each_store() runs on Redis in the entry <name>_redis, on the other stores in <name>.
 # ONE_THREAD: nothing that it tests has a second thread, so ThreadSanitizer leaves it out.
 # REALTIME: see sluice_realtime().
@@ -155,6 +155,8 @@ function(sluice_test name)
     sluice_realtime(${name}_redis)
   elseif(arg_REALTIME OR redis IN_LIST arg_LABELS)
     sluice_realtime(${entries})
+  elseif(arg_APART STREQUAL "realtime")
+    sluice_realtime(${name}_realtime)
   endif()
 endfunction()
 

@@ -207,7 +207,7 @@ TEST_CASE("the handler's executor and allocator are used", "[asio][waiting]") {
   CHECK(on_strand);
 }
 
-TEST_CASE("in real time a wait is never too short", "[asio][waiting]") {
+TEST_CASE("in real time a wait is never too short", "[asio][waiting][realtime]") {
   const auto store = make_memory_store();
   const TokenBucket bucket(*store, "b", Quota::per_second(200).burst(1));
   boost::asio::io_context context;

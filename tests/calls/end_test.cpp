@@ -262,7 +262,7 @@ TEST_CASE("a lease that nobody renews is lost at its expiry", "[calls][ends]") {
   CHECK(rig.clock.timers() == 0);
 }
 
-TEST_CASE("on a real clock, a thread tells the function of its end", "[calls][ends]") {
+TEST_CASE("on a real clock, a thread tells the function of its end", "[calls][ends][realtime]") {
   const auto store = make_memory_store();
   LeaseRenewer renewer(store->clock());
   const ConcurrencyLimiter jobs(*store, "jobs", 1, {.ttl = 60s, .renewer = &renewer});

@@ -60,7 +60,7 @@ TEST_CASE("moves of a virtual clock by several threads all count", "[core][clock
 }
 
 TEST_CASE("the system's clock never goes back, and its coarse reading lags by less than its bound",
-          "[core][clock]") {
+          "[core][clock][realtime]") {
   const SystemClock clock;
   Time last = clock.now();
   CHECK(to_word(last) > 1'600'000'000'000'000);

@@ -51,7 +51,7 @@ struct Waiting {
 }  // namespace
 
 TEST_CASE("a forked child does not have the thread, and ends the object all the same",
-          "[core][clock_thread]") {
+          "[core][clock_thread][realtime]") {
   Waiting parent;
   CHECK(holds_in_child([&] {
     if (parent.thread->is_running()) return false;
@@ -64,7 +64,7 @@ TEST_CASE("a forked child does not have the thread, and ends the object all the 
   CHECK_FALSE(parent.thread->is_running());
 }
 
-TEST_CASE("a forked child may start the thread anew", "[core][clock_thread]") {
+TEST_CASE("a forked child may start the thread anew", "[core][clock_thread][realtime]") {
   Waiting parent;
   CHECK(holds_in_child([&] {
     ManualResetEvent called;

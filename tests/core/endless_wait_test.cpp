@@ -16,7 +16,7 @@ namespace sluice::test {
 using namespace std::chrono_literals;
 
 TEST_CASE("a wait for a grant that cannot end fails, and says what is missing",
-          "[core][clock][waiting]") {
+          "[core][clock][waiting][realtime]") {
   VirtualClock clock;
   clock.set_patience(20ms);  // for builds whose tools have a thread
   const auto store = make_virtual_store(clock);
@@ -61,7 +61,7 @@ TEST_CASE("a wait for a grant that cannot end fails, and says what is missing",
 }
 
 TEST_CASE("a thread that the clock does not know is told so, where the clock moves by itself",
-          "[core][clock][waiting]") {
+          "[core][clock][waiting][realtime]") {
   VirtualClock clock;
   clock.set_patience(20ms);
   const auto store = make_virtual_store(clock);
@@ -95,7 +95,7 @@ TEST_CASE("a thread that the clock does not know is told so, where the clock mov
   CHECK(clock.wait_or_tell(clock.now() + 1s, nobody, why) == WaitEnd::woken);
 }
 
-TEST_CASE("a wait goes on while a thread may move the clock", "[core][clock][waiting]") {
+TEST_CASE("a wait goes on while a thread may move the clock", "[core][clock][waiting][realtime]") {
   for (const bool by_itself : {false, true}) {
     VirtualClock clock;
     clock.set_patience(1ms);
@@ -129,7 +129,7 @@ TEST_CASE("a wait goes on while a thread may move the clock", "[core][clock][wai
   }
 }
 
-TEST_CASE("patience may have no end", "[core][clock][waiting]") {
+TEST_CASE("patience may have no end", "[core][clock][waiting][realtime]") {
   VirtualClock clock;
   clock.set_patience(Span::max());
   ManualResetEvent event;

@@ -73,7 +73,7 @@ TEST_CASE("the system's generator does not repeat itself", "[core][rng]") {
   CHECK(seen.size() == 1'000);
 }
 
-TEST_CASE("every thread, and a forked child, draws what no other draws", "[core][rng]") {
+TEST_CASE("every thread, and a forked child, draws what no other draws", "[core][rng][realtime]") {
   std::set<std::uint64_t> seen;
   const auto draw = [&] { return thread_rng().next(); };
   for (int i = 0; i < 100; ++i) seen.insert(draw());

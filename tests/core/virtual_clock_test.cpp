@@ -168,7 +168,8 @@ TEST_CASE("a blocked thread goes on when another moves the clock to its time", "
   CHECK_FALSE(clock.wait_until(clock.now(), waker));
 }
 
-TEST_CASE("a waker wakes a thread before its time, also if it was first", "[core][clock]") {
+TEST_CASE("a waker wakes a thread before its time, also if it was first",
+          "[core][clock][realtime]") {
   VirtualClock virtual_clock;
   SystemClock system;
   const std::array<Clock*, 2> clocks{&virtual_clock, &system};
@@ -187,7 +188,8 @@ TEST_CASE("a waker wakes a thread before its time, also if it was first", "[core
   CHECK(virtual_clock.timers() == 0);
 }
 
-TEST_CASE("the system's clock is waited for in real time, and not too short", "[core][clock]") {
+TEST_CASE("the system's clock is waited for in real time, and not too short",
+          "[core][clock][realtime]") {
   SystemClock clock;
   ManualResetEvent waker;
   const Time when = clock.now() + 2ms;

@@ -78,7 +78,7 @@ bool is_told(Store& store) {
 }  // namespace
 
 TEST_CASE("in a forked child a FallbackStore tells so, and does not decide alone",
-          "[fallback][fork]") {
+          "[fallback][fork][realtime]") {
   VirtualClock clock;
   const auto local = make_virtual_store(clock);
   for (const auto& policy :
@@ -117,7 +117,7 @@ TEST_CASE("in a forked child a FallbackStore tells so, and does not decide alone
 }
 
 TEST_CASE("children that are forked while all threads ask a FallbackStore are told so, and end",
-          "[fallback][fork]") {
+          "[fallback][fork][realtime]") {
   const auto memory = make_memory_store();
   HomeStore home(*memory);
   CircuitBreaker breaker(memory->clock());
@@ -149,7 +149,8 @@ TEST_CASE("children that are forked while all threads ask a FallbackStore are to
   CHECK(told == children);
 }
 
-TEST_CASE("in a forked child a breaker waits for no probe of the parent", "[fallback][fork]") {
+TEST_CASE("in a forked child a breaker waits for no probe of the parent",
+          "[fallback][fork][realtime]") {
   VirtualClock clock;
   SeededRng rng(1);
   CircuitBreaker breaker(clock, {.failures = 1, .rng = &rng});
@@ -174,7 +175,7 @@ TEST_CASE("in a forked child a breaker waits for no probe of the parent", "[fall
 }
 
 TEST_CASE("a child that is forked while its parent uses the breaker ends a store with a probe",
-          "[fallback][fork]") {
+          "[fallback][fork][realtime]") {
   /// The breaker draws under its lock.
   struct Forks final : Rng {
     std::uint64_t next() override {
@@ -207,7 +208,7 @@ TEST_CASE("a child that is forked while its parent uses the breaker ends a store
 }
 
 TEST_CASE("a forked child neither waits for threads of its parent nor has to do without",
-          "[fallback][fork]") {
+          "[fallback][fork][realtime]") {
   const auto memory = make_memory_store();
   std::optional<LeaseRenewer> renewer;
   renewer.emplace(memory->clock());

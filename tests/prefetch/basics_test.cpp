@@ -50,7 +50,7 @@ TEST_CASE("a request for all there is takes what is held, and asks for the rest"
   CHECK(plain.peek("a").remaining == 0);
 }
 
-TEST_CASE("a forked child spends nothing of what its parent holds", "[prefetch]") {
+TEST_CASE("a forked child spends nothing of what its parent holds", "[prefetch][realtime]") {
   PrefetchRig rig({.hold = 10s, .most = 100});
   const TokenBucket bucket(rig.store, "api", Quota::per_hour(1).burst(1000));
   CHECK(rig.spend(bucket, 64, 1ms) == 64);

@@ -543,7 +543,7 @@ TEST_CASE("who is refused behind one that sleeps is told how long that sleeps",
   one->cancel();
 }
 
-TEST_CASE("a thread that waits is back at its deadline", "[waiting][overdue]") {
+TEST_CASE("a thread that waits is back at its deadline", "[waiting][overdue][realtime]") {
   /// Answers nothing until it ends. In real time.
   struct Deaf final : Store {
     void execute(const Plan&, Completion done) noexcept override {
