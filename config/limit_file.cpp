@@ -15,7 +15,7 @@
 
 #include <toml++/toml.h>
 
-#include "sluice/detail/nearest.hpp"
+#include "src/util/nearest.hpp"
 
 namespace sluice::config {
 

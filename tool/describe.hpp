@@ -47,6 +47,9 @@ struct Description {
   std::optional<Verdict> verdict{};
 };
 
+/// The key of those who wait for this one; empty if that cannot be told.
+[[nodiscard]] std::string wait_line_of(const KeyName& name);
+
 /// The text of a field; empty if there is none.
 [[nodiscard]] std::string field_text(const Description& description, std::string_view name);
 

@@ -10,6 +10,7 @@
 #include "sluice/rules/utilization.hpp"
 #include "sluice/rules/wait_line.hpp"
 #include "src/rules/lease_table.hpp"
+#include "src/waiting/wake_up.hpp"
 #include "tool/describe_parts.hpp"
 
 namespace sluice::tool {
@@ -94,6 +95,14 @@ void describe_utilization(const Subject& subject) {
   subject.result.summary = "level " + duration(Span{output[2]});
   subject.add("level", Span{output[2]});
   if (output[3] > 0) subject.add("sampled_at", Moment{output[3]});
+}
+
+std::string wait_line_of(const KeyName& name) {
+  if (name.is_hashed) return {};
+  const std::string line = detail::wait_line_name(name.key());
+  return line.size() > Key::max_plain_bytes
+             ? std::string()
+             : name.prefix + render(Key{name.tag, std::string_view(line)});
 }
 
 void describe_wait_line(const Subject& subject) {

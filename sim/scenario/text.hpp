@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "sluice/detail/nearest.hpp"
 #include "sluice/sim/scenario.hpp"
+#include "src/util/nearest.hpp"
 
 namespace sluice::sim::scenario {
 

@@ -1,5 +1,5 @@
-# Fails if a folder of the simulator includes one that stands below it in the table of sim/README.md,
-# or if the library includes the simulator.
+# Fails if a folder of the simulator includes one that stands below it in the table of sim/README.md, if the library
+# includes the simulator, or if the core includes what stands on it.
 cmake_minimum_required(VERSION 3.20)
 
 file(STRINGS "${SOURCE}/sim/README.md" rows REGEX "^\\| `[a-z]+` \\|")
@@ -45,4 +45,14 @@ foreach(file IN LISTS files)
   if(includes)
     message(SEND_ERROR "${file} includes the simulator")
   endif()
+endforeach()
+
+file(GLOB core RELATIVE "${SOURCE}" "${SOURCE}/src/core/*.?pp")
+foreach(file IN LISTS core)
+  file(STRINGS "${SOURCE}/${file}" includes REGEX "^#include \"src/")
+  foreach(include IN LISTS includes)
+    if(NOT include MATCHES "\"src/(core|util)/")
+      message(SEND_ERROR "${file} includes what stands on the core: ${include}")
+    endif()
+  endforeach()
 endforeach()

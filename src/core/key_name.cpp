@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "src/waiting/wake_up.hpp"
-
 namespace sluice::detail {
 namespace {
 
@@ -69,13 +67,6 @@ std::optional<KeyName> KeyName::parse(std::string_view text) {
     return std::nullopt;
   }
   return result;
-}
-
-std::string KeyName::wait_line() const {
-  if (is_hashed) return {};
-  const std::string line = wait_line_name(key());
-  return line.size() > Key::max_plain_bytes ? std::string()
-                                            : prefix + render(Key{tag, std::string_view(line)});
 }
 
 }  // namespace sluice::detail

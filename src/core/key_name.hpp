@@ -33,8 +33,6 @@ struct KeyName {
   [[nodiscard]] std::string_view limit() const noexcept {
     return std::string_view(text).substr(text.find("}:") + 2);
   }
-  /// The key of those who wait for this one; empty if that cannot be told.
-  [[nodiscard]] std::string wait_line() const;
 };
 
 }  // namespace sluice::detail

@@ -3,9 +3,9 @@
 #include <ostream>
 
 #include "sluice/decision.hpp"
-#include "sluice/detail/text.hpp"
 #include "sluice/key.hpp"
 #include "sluice/quota.hpp"
+#include "src/core/text.hpp"
 
 namespace sluice {
 

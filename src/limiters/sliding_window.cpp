@@ -5,8 +5,8 @@
 #include <optional>
 #include <stdexcept>
 
-#include "sluice/detail/text.hpp"
 #include "sluice/limit_table.hpp"
+#include "src/core/text.hpp"
 #include "src/core/unit_text.hpp"
 #include "src/limiters/or_throw.hpp"
 #include "src/limiters/require_windows.hpp"

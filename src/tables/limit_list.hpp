@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "sluice/detail/nearest.hpp"
 #include "sluice/key.hpp"
 #include "sluice/limit_table.hpp"
 #include "src/tables/limit_forms.hpp"
+#include "src/util/nearest.hpp"
 #include "src/util/quoted.hpp"
 
 namespace sluice {

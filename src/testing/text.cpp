@@ -4,8 +4,8 @@
 #include <chrono>
 #include <cstdint>
 
-#include "sluice/detail/text.hpp"
 #include "src/core/error_names.hpp"
+#include "src/core/text.hpp"
 
 namespace sluice::testing {
 namespace {

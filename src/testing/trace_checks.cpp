@@ -6,9 +6,9 @@
 #include <map>
 #include <stdexcept>
 
-#include "sluice/detail/text.hpp"
 #include "sluice/testing/invariants.hpp"
 #include "sluice/testing/text.hpp"
+#include "src/core/text.hpp"
 #include "src/testing/grants.hpp"
 #include "src/testing/trace_events.hpp"
 #include "src/testing/trace_line.hpp"

@@ -1,5 +1,5 @@
 // The distance of two texts.
-#include "sluice/detail/nearest.hpp"
+#include "src/util/nearest.hpp"
 
 #include <algorithm>
 #include <numeric>

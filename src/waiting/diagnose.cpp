@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "sluice/calls/call.hpp"
-#include "sluice/detail/text.hpp"
+#include "src/core/text.hpp"
 #include "src/waiting/tell_of_wait.hpp"
 #include "src/waiting/turn_in_line.hpp"
 #include "src/waiting/wait_queues.hpp"

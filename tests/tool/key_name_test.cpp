@@ -46,7 +46,7 @@ TEST_CASE("a part that is hashed is known as such", "[key_name]") {
   REQUIRE(name);
   CHECK(name->is_hashed);
   CHECK(name->name == "api");
-  CHECK(name->wait_line().empty());
+  CHECK(tool::wait_line_of(*name).empty());
   CHECK(KeyName::parse("{#}:a") == std::nullopt);
 }
 
@@ -65,8 +65,8 @@ TEST_CASE("the line of those who wait for a key has the name that they give it",
   const auto name = KeyName::parse("p{a}:api:10/s");
   REQUIRE(name);
   const std::string line = detail::wait_line_name(name->key());
-  CHECK(name->wait_line() == "p" + render(Key{"a", std::string_view(line)}));
-  CHECK(name->wait_line() == "p{a}:line2%1fapi%1f10/s");
+  CHECK(tool::wait_line_of(*name) == "p" + render(Key{"a", std::string_view(line)}));
+  CHECK(tool::wait_line_of(*name) == "p{a}:line2%1fapi%1f10/s");
 }
 
 }  // namespace
