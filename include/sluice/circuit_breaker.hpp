@@ -10,7 +10,6 @@
 #include "sluice/clock.hpp"
 #include "sluice/detail/fork_count.hpp"
 #include "sluice/detail/life.hpp"
-#include "sluice/rng.hpp"
 
 namespace sluice {
 

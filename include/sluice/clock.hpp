@@ -2,10 +2,10 @@
 // through a Clock. Every clock may be used from any thread.
 #pragma once
 
-#include <cstdint>
 #include <string>
 
 #include "sluice/detail/life.hpp"
+#include "sluice/rng.hpp"
 #include "sluice/time.hpp"
 
 namespace sluice {
@@ -13,8 +13,6 @@ namespace sluice {
 class ManualResetEvent;  // sluice/extend/manual_reset_event.hpp
 class TimedLoop;         // sluice/asio/timed_loop.hpp
 class TimerCallback;     // sluice/extend/timer_callback.hpp
-class Rng;               // sluice/rng.hpp
-enum class DrawFor : std::uint8_t;
 
 /// The result of Clock::set_timer().
 enum class TimerState : std::uint8_t {
@@ -93,6 +91,12 @@ class Clock {
  private:
   detail::Life life_;
 };
+
+/// The generator for a purpose where the caller passes none: that of the clock, else thread_rng().
+[[nodiscard]] inline Rng& rng_of(Clock& clock, DrawFor purpose) noexcept {
+  Rng* const own = clock.rng(purpose);
+  return own != nullptr ? *own : thread_rng();
+}
 
 /// Registers the current thread with a clock for the lifetime of this object. A VirtualClock with
 /// AutoAdvance moves only while all registered threads wait on it. The library registers its own

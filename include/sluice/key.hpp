@@ -145,6 +145,8 @@ using HashKey = std::array<std::uint64_t, 2>;
 void append_rendered(std::string& out, const Key& key, const HashKey& secret = {});
 
 namespace detail {
+/// Reservation::key_mark of a key with its limiter's name; never 0.
+[[nodiscard]] std::uint64_t key_mark(const Key& key) noexcept;
 /// Returns the name of a limiter. Throws std::invalid_argument if it is empty or longer than 1 MiB.
 [[nodiscard]] std::string valid_name(TextArg name);
 }  // namespace detail

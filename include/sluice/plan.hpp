@@ -9,11 +9,11 @@
 
 #include "sluice/extend/verdict.hpp"
 #include "sluice/key.hpp"
+#include "sluice/rng.hpp"
 #include "sluice/stop_token.hpp"
 
 namespace sluice {
 
-class Rng;
 class Store;
 struct Binding;    // sluice/extend/binding.hpp
 struct Operation;  // sluice/extend/operation.hpp

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <span>
 
 #include "sluice/decision.hpp"
+#include "sluice/key.hpp"
 #include "sluice/quota.hpp"
 
 namespace sluice {
@@ -20,7 +22,8 @@ namespace sluice {
 ///
 /// They update the reservation, so that nothing is refunded twice; how much a limiter can give back
 /// is said there. Use the limiter that has made it, or one of the same name and limit, and the same
-/// key: the reservation does not store the key. Copies are the same grant: change one of them.
+/// key: with another name or key they fail with Errc::invalid_argument. Copies are the same grant:
+/// change one of them.
 ///
 /// Worked example, 10 a second with burst 5, all spent: reserve(key, 2, 1s) answers `wait() ==
 /// 200 ms`, and no later request gets an earlier time.
@@ -31,6 +34,8 @@ struct [[nodiscard]] Reservation : Decision {
   Word settled = 0;
   /// Only for the limiter: what a refund needs.
   std::array<Word, 4> state{};
+  /// Only for the limiter: a hash of the key and the limiter's name; 0: not known, as of a plan's.
+  std::uint64_t key_mark = 0;
 
   Reservation() = default;
   /// From the decision on a reserving step, what it charged, and the words for `state`.
@@ -48,6 +53,11 @@ struct [[nodiscard]] Reservation : Decision {
 };
 
 namespace detail {
+/// True of a reservation that was granted for another key.
+[[nodiscard]] inline bool is_of_another_key(const Reservation& grant, const Key& key) noexcept {
+  return grant.key_mark != 0 && grant.key_mark != key_mark(key);
+}
+
 /// True if a decision charged nothing in the primary store: it was refused or degraded, or there is
 /// no limit.
 [[nodiscard]] inline bool charged_nothing(const Decision& taken) noexcept {

@@ -9,8 +9,6 @@
 
 namespace sluice {
 
-class Clock;
-
 /// A source of uniformly distributed 64-bit numbers. Not thread-safe unless the implementation says
 /// so.
 class Rng {
@@ -58,9 +56,6 @@ enum class DrawFor : std::uint8_t {
   alternatives,           ///< FirstOf::by_weight()
 };
 inline constexpr std::size_t draw_purposes = 9;  ///< values of DrawFor
-
-/// The generator for a purpose where the caller passes none: that of the clock, else thread_rng().
-[[nodiscard]] Rng& rng_of(Clock& clock, DrawFor purpose) noexcept;
 
 /// The random number generator of the operating system. Thread-safe. next() throws
 /// std::system_error if there is none.

@@ -264,7 +264,8 @@ std::system_error detail::failed_call(const CallName& call, const std::error_cod
 }
 
 std::system_error detail::failed_settle(const CallName& call, const std::error_code& error,
-                                        const Step& charge, Word charged, Cost actual) {
+                                        const Step& charge, const Reservation& grant, Cost actual) {
+  if (is_of_another_key(grant, charge.key)) return failed_with(call, error, of_another_key);
   if (error == Errc::invalid_argument) return failed_with(call, error, "");
   if (error != Errc::invalid_cost && error != Errc::cost_exceeds_capacity) {
     return failed_call(call, error, charge);
@@ -274,7 +275,8 @@ std::system_error detail::failed_settle(const CallName& call, const std::error_c
                          ? std::nullopt
                          : allowed_range(row, row.arguments.begin()->index, charge.args);
   if (!range) return failed_with(call, error, "actual " + text_of(actual.value()));
-  return failed_with(call, error, not_allowed("actual", actual.value(), 0, charged + range->most));
+  const Word most = grant.granted + grant.settled + range->most;
+  return failed_with(call, error, not_allowed("actual", actual.value(), 0, most));
 }
 
 std::string detail::CallName::text() const { return std::string(limiter) + "::" + verb; }

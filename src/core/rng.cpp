@@ -4,7 +4,6 @@
 #include <bit>
 #include <random>
 
-#include "sluice/clock.hpp"
 #include "sluice/detail/fork_count.hpp"
 
 namespace sluice {
@@ -68,11 +67,6 @@ class ThreadRng final : public Rng {
 Rng& thread_rng() noexcept {
   static ThreadRng rng;
   return rng;
-}
-
-Rng& rng_of(Clock& clock, DrawFor purpose) noexcept {
-  Rng* const own = clock.rng(purpose);
-  return own != nullptr ? *own : thread_rng();
 }
 
 }  // namespace sluice

@@ -20,11 +20,13 @@ template <class L>
 std::system_error failed_refund(const char* verb, const std::error_code& error, const L& limiter,
                                 const Key& key, const Reservation& grant, Cost amount) {
   const CallName call{L::type_name, verb};
+  const Step step = limiter.refund_step(key, grant, amount);
+  if (is_of_another_key(grant, step.key)) return failed_with(call, error, of_another_key);
   if (error == Errc::invalid_cost || error == Errc::invalid_argument) {
     const Word most = std::max<Word>(0, grant.granted);
     return failed_with(call, error, not_allowed("amount", amount.value(), 0, most));
   }
-  return failed_call(call, error, limiter.refund_step(key, grant, amount));
+  return failed_call(call, error, step);
 }
 
 }  // namespace detail
@@ -66,8 +68,7 @@ Settlement KeyedLimiter<Limiter>::settle(const KeyArg& key, Reservation& grant, 
   const Settlement result = settle(key, grant, actual, error);
   if (!error) return result;
   throw detail::failed_settle({Limiter::type_name, "settle"}, error,
-                              self().charge_step(key, grant, 1), grant.granted + grant.settled,
-                              actual);
+                              self().charge_step(key, grant, 1), grant, actual);
 }
 
 }  // namespace sluice

@@ -235,10 +235,13 @@ Step SharedSlidingWindow::Verbs::Log::unasked(const Key& key) const noexcept {
 namespace {
 
 /// The exception of refund() or cancel().
-std::system_error failed_refund(const char* verb, const std::error_code& error,
+std::system_error failed_refund(const char* verb, const std::error_code& error, const Key& key,
                                 const Reservation& grant, Cost amount,
                                 const std::optional<Step>& asked) {
   const detail::CallName call{SharedSlidingWindow::type_name, verb};
+  if (detail::is_of_another_key(grant, key)) {
+    return detail::failed_with(call, error, detail::of_another_key);
+  }
   if (asked && error != Errc::invalid_cost && error != Errc::invalid_argument) {
     return detail::failed_call(call, error, *asked);
   }
@@ -254,7 +257,7 @@ Word KeyedLimiter<SharedSlidingWindow>::refund(const KeyArg& key, Reservation& g
   std::error_code error;
   auto verb = SharedSlidingWindow::Verbs::refund(self(), key, grant, amount);
   const Word units = detail::drive(verb, error);
-  if (error) throw failed_refund("refund", error, grant, amount, verb.failed_step());
+  if (error) throw failed_refund("refund", error, named(key), grant, amount, verb.failed_step());
   return units;
 }
 
@@ -263,8 +266,8 @@ Word KeyedLimiter<SharedSlidingWindow>::cancel(const KeyArg& key, Reservation& g
   std::error_code error;
   auto verb = SharedSlidingWindow::Verbs::cancel(self(), key, grant);
   const Word units = detail::drive(verb, error);
-  if (error) throw failed_refund("cancel", error, grant, grant.granted, verb.failed_step());
-  return units;
+  if (!error) return units;
+  throw failed_refund("cancel", error, named(key), grant, grant.granted, verb.failed_step());
 }
 
 template <>
@@ -276,8 +279,8 @@ Settlement KeyedLimiter<SharedSlidingWindow>::settle(const KeyArg& key, Reservat
   if (!error) return result;
   const SharedSlidingWindow::Verbs::Log log{self()};
   const Step asked = verb.failed_step().value_or(log.unasked(key));
-  throw detail::failed_settle({SharedSlidingWindow::type_name, "settle"}, error, asked,
-                              grant.granted + grant.settled, actual);
+  throw detail::failed_settle({SharedSlidingWindow::type_name, "settle"}, error, asked, grant,
+                              actual);
 }
 
 template Word KeyedLimiter<SharedSlidingWindow>::refund(const KeyArg&, Reservation&, Cost,

@@ -46,6 +46,7 @@ class ClaimOf : public ClaimedLimit {
   void answered(const Outcome& own, Time asked) override {
     grant_.reset();
     grant_.emplace(static_cast<const Own&>(*this).grant_of(own, asked));
+    if constexpr (std::same_as<Grant, Reservation>) grant_->key_mark = key_mark(key());
   }
   const Decision& decision() const noexcept override { return decision_of(*grant_); }
   void* grant(const char* tag) noexcept override {

@@ -178,6 +178,52 @@ TEST_CASE("a refusal has nothing to give back or to settle, whoever was granted"
   });
 }
 
+TEST_CASE("a reservation is changed under its own key alone", "[verbs]") {
+  for_each_store([](Store& store, VirtualClock&) {
+    std::size_t limiters = 0;
+    const auto check = [&](const auto& limiter, Reservation grant) {
+      REQUIRE(grant.granted == 1);
+      const Word before = limiter.peek("a", 0).remaining;
+      std::error_code error;
+      CHECK(limiter.cancel("b", grant, error) == 0);
+      CHECK(error == Errc::invalid_argument);
+      CHECK(limiter.refund("b", grant, 1, error) == 0);
+      CHECK(error == Errc::invalid_argument);
+      for (const Word actual : {0, 2}) {
+        const Settlement none = limiter.settle("b", grant, actual, error);
+        CHECK(error == Errc::invalid_argument);
+        CHECK(none.given_back == 0);
+        CHECK(none.charged == 0);
+      }
+      const auto text = contains_text("the reservation is of another key or name");
+      CHECK_THROWS_WITH(limiter.cancel("b", grant), text);
+      CHECK_THROWS_WITH(limiter.settle("b", grant, 2), text);
+      CHECK_THROWS_WITH(limiter.settle(Key{"a", "another name"}, grant, 0), text);
+      CHECK(grant.granted == 1);
+      CHECK(limiter.peek("a", 0).remaining == before);
+      CHECK(limiter.cancel("a", grant) == 1);
+      CHECK(limiter.peek("a", 0).remaining == before + 1);
+    };
+    for_each_limiter([&](const std::string&, auto make, auto ask) {
+      using L = decltype(make(store));
+      if constexpr (requires(const L& l, Reservation& r) { l.settle("a", r, 1); }) {
+        const L limiter = make(store);
+        INFO(L::type_name);
+        std::error_code error;
+        REQUIRE(ask(limiter, error));
+        if constexpr (requires { limiter.reserve("a", 1, 0s); }) {
+          check(limiter, limiter.reserve("a", 1, 0s));
+        } else {
+          check(limiter, limiter.reserve("a", 1));
+        }
+        check(limiter, limiter.acquire("a", 1, 0s));
+        ++limiters;
+      }
+    });
+    CHECK(limiters == 7);
+  });
+}
+
 TEST_CASE("units below zero are an invalid cost in every verb, and change nothing",
           "[verbs][C-024]") {
   for_each_store([](Store& store, VirtualClock&) {

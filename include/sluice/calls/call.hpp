@@ -13,7 +13,6 @@
 #include "sluice/calls/errors.hpp"
 #include "sluice/calls/first_of.hpp"
 #include "sluice/calls/grants.hpp"
-#include "sluice/rng.hpp"
 #include "sluice/wait_options.hpp"
 
 namespace sluice {

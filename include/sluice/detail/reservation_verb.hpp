@@ -39,8 +39,8 @@ class ReservationChange {
       result.after_.granted -= amount.value();
       return result;
     }
-    result.step_ = limiter.refund_step(key, reservation, amount);
     result.read_ = &L::Verbs::refunded;
+    result.ask(limiter.refund_step(key, reservation, amount));
     return result;
   }
 
@@ -58,10 +58,10 @@ class ReservationChange {
     }
     ReservationChange result(limiter.store(), reservation);
     if (charged_nothing(reservation)) return result;
-    result.step_ = limiter.charge_step(key, reservation, more);
     result.read_ = &L::Verbs::charged;
     result.units_ = more;
     result.charges_ = true;
+    result.ask(limiter.charge_step(key, reservation, more));
     return result;
   }
 
@@ -94,6 +94,13 @@ class ReservationChange {
   }
 
  private:
+  void ask(const Step& step) noexcept {
+    if (is_of_another_key(*reservation_, step.key)) {
+      error_ = Errc::invalid_argument;
+    } else {
+      step_ = step;
+    }
+  }
   static bool is_settleable(const Reservation& reservation, Cost actual) noexcept {
     return actual.value() >= 0 && reservation.granted >= 0 && reservation.settled >= 0 &&
            reservation.settled <= word_limit;

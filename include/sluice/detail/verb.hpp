@@ -90,6 +90,7 @@ class StepVerb {
       call_within_memory([&] { result_ = make_(outcome, error_); }, failed);
       if (failed) error_ = failed;
     }
+    if constexpr (requires { result_.key_mark; }) result_.key_mark = key_mark(step_->key);
   }
   [[nodiscard]] Result take(std::error_code& error) {
     error = error_;

@@ -8,7 +8,6 @@
 
 #include "sluice/decide.hpp"
 #include "sluice/quota.hpp"
-#include "sluice/rng.hpp"
 #include "sluice/stop_token.hpp"
 
 namespace sluice {

@@ -14,7 +14,6 @@
 #include "sluice/detail/clock_thread.hpp"
 #include "sluice/limiters/sensors.hpp"
 #include "sluice/limiters/utilization_shedder.hpp"
-#include "sluice/rng.hpp"
 
 namespace sluice {
 

@@ -50,9 +50,12 @@ struct FixedWindow::Verbs : detail::ReservationVerbs<FixedWindow> {
 
   struct AsReservation {
     Reservation operator()(const Decision& decision, std::error_code& /*error*/) const noexcept {
-      return reservation(decision, {}, cost);
+      Reservation result = reservation(decision, {}, cost);
+      result.key_mark = key_mark;
+      return result;
     }
     Cost cost;
+    std::uint64_t key_mark;
   };
   struct Learn {
     detail::Done operator()(const Outcome& outcome, std::error_code& error) const noexcept {
@@ -80,7 +83,7 @@ struct FixedWindow::Verbs : detail::ReservationVerbs<FixedWindow> {
   }
   static detail::MappedVerb<Asking, AsReservation> reserve(const FixedWindow& window,
                                                            const Key& key, Cost cost) {
-    return {try_acquire(window, key, cost), {cost}};
+    return {try_acquire(window, key, cost), {cost, detail::key_mark(window.named(key))}};
   }
   static detail::StepVerb<Learn> synchronize(const FixedWindow& window, const Key& key) {
     return {window.store(), window.clock_step(key), {&window}};
