@@ -47,7 +47,7 @@ BENCHMARK(shared_token_bucket_allow);
 void shared_sliding_window_allow(benchmark::State& state) {
   const auto store = make_memory_store({.max_keys = few_keys});
   const SharedSlidingWindow limiter(*store, "rate");
-  limiter.configure("key", RateType::overall, 65'536, 1ms, SpentPermits::forgotten);
+  limiter.configure("key", RateType::overall, 65'536, 1ms, SpentUnits::forgotten);
   std::error_code error;
   run(state, true, [&] { return limiter.try_acquire("key", 1, error).allowed; });
 }

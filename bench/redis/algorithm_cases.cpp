@@ -30,7 +30,7 @@ void add_shared_cases(Rig& rig, Cases& cases) {
   cases.add_plan("shared bucket refuse", {bucket.acquire_step("spent")}, Verdict::refused);
 
   const SharedSlidingWindow brief(rig.store(), "rate");
-  brief.configure("brief", RateType::overall, 300, Span{900}, SpentPermits::forgotten);
+  brief.configure("brief", RateType::overall, 300, Span{900}, SpentUnits::forgotten);
   const SharedSlidingWindowSteps take = brief.acquire_steps("brief");
   cases.add_plan("shared sliding window allow", {take.begin(), take.end()}, Verdict::allowed);
   rig.ledger().set_bytes("shared bucket", rig.memory_usage("{plenty}:shared"));

@@ -38,7 +38,7 @@ int main() {
   const TokenBucket user{*store, "user", Quota::per_second(1).burst(2)};
   const SharedSlidingWindow here{*store, "rate"};
   const SharedSlidingWindow operations{*store, "rate"};
-  operations.configure("partner", RateType::overall, 3, 10s, SpentPermits::forgotten);
+  operations.configure("partner", RateType::overall, 3, 10s, SpentUnits::forgotten);
 
   const bool two = admit(user, here, "alice") && admit(user, here, "alice");
   const bool fast = admit(user, here, "alice").step == 0;

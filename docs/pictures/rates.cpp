@@ -113,7 +113,7 @@ void shared_sliding_window(std::ostream& out) {
   // Two clients, each with a limiter of its own; the rate is in the store.
   const SharedSlidingWindow first(*world.store, "calls");
   const SharedSlidingWindow second(*world.store, "calls");
-  first.configure("partner", RateType::overall, 30, seconds{10}, SpentPermits::forgotten);
+  first.configure("partner", RateType::overall, 30, seconds{10}, SpentUnits::forgotten);
   double rate = 30;
   std::vector<double> grants;
   Block used;

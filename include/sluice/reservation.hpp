@@ -67,7 +67,7 @@ namespace detail {
 
 /// The result of settle(), in whole units.
 struct Settlement {
-  Word given_back = 0;
+  Word refunded = 0;
   /// Fewer than the difference where the rest is not counted: of a token bucket beyond a debt of
   /// longest(), of a FixedWindow beyond 2^43 - 1 units or before a block's end, of a
   /// SlidingWindowCounter beyond 2^40, of sliding windows beyond 2^51 or once the grant has left.

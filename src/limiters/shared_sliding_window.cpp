@@ -20,8 +20,8 @@ std::string drawn_name(Store& store) {
   return {name.data(), name.size()};
 }
 
-Rule::Mode mode_of(SpentPermits spent) noexcept {
-  return spent == SpentPermits::kept ? Rule::Mode::update : Rule::Mode::reset;
+Rule::Mode mode_of(SpentUnits spent) noexcept {
+  return spent == SpentUnits::kept ? Rule::Mode::update : Rule::Mode::reset;
 }
 
 constexpr Word any = 1;  // length of a window
@@ -70,7 +70,7 @@ SharedSlidingWindow::Verbs::Configure SharedSlidingWindow::Verbs::configuring(
 
 SharedSlidingWindow::Verbs::Configure SharedSlidingWindow::Verbs::configure(
     const SharedSlidingWindow& limiter, const Key& key, RateType type, Word rate, Span interval,
-    SpentPermits spent) {
+    SpentUnits spent) {
   return configuring(limiter, limiter.configure_step(key, mode_of(spent), type, rate, interval));
 }
 
@@ -86,7 +86,7 @@ SharedSlidingWindow::Verbs::Read SharedSlidingWindow::Verbs::read(
   return {limiter.store(), limiter.rates_->read_step(named), {limiter.rates_, named}};
 }
 
-std::optional<RateSetting> SharedSlidingWindow::Verbs::AsRead::operator()(
+std::optional<RateConfiguration> SharedSlidingWindow::Verbs::AsRead::operator()(
     const Outcome& outcome, std::error_code& error) const noexcept {
   const auto rate = error ? nullptr : rates->remember(key, outcome.output, error);
   return rate ? std::optional(rate->setting) : std::nullopt;
@@ -116,29 +116,29 @@ SharedSlidingWindow::Change SharedSlidingWindow::try_configure(const KeyArg& key
 
 SharedSlidingWindow::Change SharedSlidingWindow::configure(const KeyArg& key, RateType type,
                                                            Word rate, SpanArg interval,
-                                                           SpentPermits spent,
+                                                           SpentUnits spent,
                                                            std::error_code& error) const noexcept {
   return detail::run(Verbs::configure(*this, key, type, rate, interval, spent), error);
 }
 
 SharedSlidingWindow::Change SharedSlidingWindow::configure(const KeyArg& key, RateType type,
                                                            Word rate, SpanArg interval,
-                                                           SpentPermits spent) const {
+                                                           SpentUnits spent) const {
   return detail::or_throw(
       {type_name, "configure"},
       [&] { return configure_step(key, mode_of(spent), type, rate, interval); },
       [&](auto& error) { return configure(key, type, rate, interval, spent, error); });
 }
 
-std::optional<RateSetting> SharedSlidingWindow::config(const KeyArg& key,
-                                                       std::error_code& error) const noexcept {
-  return detail::run(Verbs::config(*this, key), error);
+std::optional<RateConfiguration> SharedSlidingWindow::configuration(
+    const KeyArg& key, std::error_code& error) const noexcept {
+  return detail::run(Verbs::configuration(*this, key), error);
 }
 
-std::optional<RateSetting> SharedSlidingWindow::config(const KeyArg& key) const {
+std::optional<RateConfiguration> SharedSlidingWindow::configuration(const KeyArg& key) const {
   return detail::or_throw(
-      {type_name, "config"}, [&] { return rates_->read_step(named(key)); },
-      [&](auto& error) { return config(key, error); });
+      {type_name, "configuration"}, [&] { return rates_->read_step(named(key)); },
+      [&](auto& error) { return configuration(key, error); });
 }
 
 void SharedSlidingWindow::refresh(const KeyArg& key, std::error_code& error) const noexcept {

@@ -34,8 +34,8 @@ std::shared_ptr<const SharedSlidingWindow::Rate> SharedSlidingWindow::Rates::of(
 
 std::shared_ptr<const SharedSlidingWindow::Rate> SharedSlidingWindow::Rates::remember(
     const Key& key, std::span<const Word> output, std::error_code& error) const noexcept try {
-  const RateSetting setting{static_cast<RateType>(output[4]), output[2], Span{output[3]},
-                            output[0]};
+  const RateConfiguration setting{static_cast<RateType>(output[4]), output[2], Span{output[3]},
+                                  output[0]};
   Rate rate{.tag = std::string(key.tag()),
             .name = std::string(key.name()),
             .setting = setting,

@@ -20,12 +20,12 @@ namespace sluice {
 struct SharedSlidingWindow::Rate {
   std::string tag;  // of the key
   std::string name;
-  RateSetting setting{};      // version 0: it was not read yet
-  Word generation = 0;        // of the log
-  Word first_end = 0;         // of the kept windows; zero: there are none
-  std::string log{};          // its name
-  std::vector<Word> table{};  // of the windows
-  Word longest = 0;           // how long a unit is kept
+  RateConfiguration setting{};  // version 0: it was not read yet
+  Word generation = 0;          // of the log
+  Word first_end = 0;           // of the kept windows; zero: there are none
+  std::string log{};            // its name
+  std::vector<Word> table{};    // of the windows
+  Word longest = 0;             // how long a unit is kept
 
   [[nodiscard]] Key key() const noexcept { return {tag, name}; }
   /// Whether a request of so many units can be decided; a rate of 0 refuses it.

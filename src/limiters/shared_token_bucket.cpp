@@ -98,8 +98,9 @@ Decision SharedTokenBucket::penalize(const KeyArg& key, Cost amount) const {
       [&](auto& error) { return penalize(key, amount, error); });
 }
 
-std::optional<SharedTokenBucket::Setting> SharedTokenBucket::Verbs::AsSetting::operator()(
-    const Outcome& outcome, std::error_code& error) const noexcept {
+std::optional<SharedTokenBucket::Configuration>
+SharedTokenBucket::Verbs::AsConfiguration::operator()(const Outcome& outcome,
+                                                      std::error_code& error) const noexcept {
   using detail::word_of;
   if (error == Errc::not_configured) error.clear();
   const Word version = word_of(outcome, 0);
@@ -107,21 +108,22 @@ std::optional<SharedTokenBucket::Setting> SharedTokenBucket::Verbs::AsSetting::o
   const Word burst = word_of(outcome, 1);
   Decision decision = outcome.decision;
   decision.limit = burst;
-  if (burst == 0) return Setting{Quota::never(), version, decision};
-  if (burst == unlimited) return Setting{Quota::unlimited(), version, decision};
+  if (burst == 0) return Configuration{Quota::never(), version, decision};
+  if (burst == unlimited) return Configuration{Quota::unlimited(), version, decision};
   const Quota quota = Quota::per(word_of(outcome, 2), Span{word_of(outcome, 3)}).burst(burst);
-  return Setting{quota, version, decision};
+  return Configuration{quota, version, decision};
 }
 
-std::optional<SharedTokenBucket::Setting> SharedTokenBucket::config(
+std::optional<SharedTokenBucket::Configuration> SharedTokenBucket::configuration(
     const KeyArg& key, std::error_code& error) const noexcept {
-  return detail::run(Verbs::config(*this, key), error);
+  return detail::run(Verbs::configuration(*this, key), error);
 }
 
-std::optional<SharedTokenBucket::Setting> SharedTokenBucket::config(const KeyArg& key) const {
+std::optional<SharedTokenBucket::Configuration> SharedTokenBucket::configuration(
+    const KeyArg& key) const {
   return detail::or_throw(
-      {type_name, "config"}, [&] { return peek_step(key, 0); },
-      [&](auto& error) { return config(key, error); });
+      {type_name, "configuration"}, [&] { return peek_step(key, 0); },
+      [&](auto& error) { return configuration(key, error); });
 }
 
 }  // namespace sluice

@@ -20,7 +20,7 @@ void check_charged(const Window& window, Word room) {
   CHECK(window.settle("k", taken, word_limit).charged == 5);
   CHECK(taken.settled == room);
   CHECK(window.settle("k", taken, word_limit).charged == 0);
-  CHECK(window.settle("k", taken, 0).given_back == 1);  // not of what was settled
+  CHECK(window.settle("k", taken, 0).refunded == 1);  // not of what was settled
   CHECK(taken.granted == 0);
 }
 
@@ -115,7 +115,7 @@ TEST_CASE("nothing of a window comes back when it counts no more", "[refund]") {
     const auto back = [](const auto& limiter, const Reservation& grant) {
       Reservation cancelled = grant;
       Reservation settled = grant;
-      return limiter.cancel("k", cancelled) + limiter.settle("k", settled, 1).given_back;
+      return limiter.cancel("k", cancelled) + limiter.settle("k", settled, 1).refunded;
     };
     for (const Span later : {Span{1s}, Span{1s}, Span{62s}}) {
       clock.advance(later);

@@ -345,7 +345,7 @@ TEST_CASE(
   for_each_store([](Store& store, VirtualClock& clock) {
     const SlidingWindow log(store, "w", {{3, 1s}});
     const SharedSlidingWindow rate(store, "rate");
-    rate.configure("r", RateType::overall, 3, 1s, SpentPermits::forgotten);
+    rate.configure("r", RateType::overall, 3, 1s, SpentUnits::forgotten);
     for (int i = 0; i < 3; ++i) {
       REQUIRE(log.try_acquire("k"));
       REQUIRE(rate.try_acquire("r"));

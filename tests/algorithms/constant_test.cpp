@@ -101,7 +101,7 @@ TEST_CASE("an unlimited limiter admits every cost, and takes nothing back", "[co
       CHECK(limiter.refund("k", grant, 2) == 0);
       CHECK(grant.granted == 3);
       const Settlement settled = limiter.settle("k", grant, 10);
-      CHECK((settled.charged == 0 && settled.given_back == 0));
+      CHECK((settled.charged == 0 && settled.refunded == 0));
       CHECK(limiter.cancel("k", grant) == 0);
       check_unlimited(limiter.reward("k", 5));
       check_unlimited(limiter.block("k", 1min));
@@ -312,7 +312,7 @@ TEST_CASE("a shared bucket stores never and unlimited, and knows afterwards what
     check_never(another.peek("k", 3));
     check_never(another.reserve("k", 1, 1min));
     CHECK(another.try_acquire("k", 0).allowed);
-    CHECK(another.config("k")->quota == Quota::never());
+    CHECK(another.configuration("k")->quota == Quota::never());
     CHECK(another.refund("k", before, 1) == 0);
     check_never(another.acquire("k", 1, 1h));
     CHECK(another.penalize("k", 3).remaining == 0);
@@ -328,7 +328,7 @@ TEST_CASE("a shared bucket stores never and unlimited, and knows afterwards what
     CHECK(another.refund("k", grant, 2) == 0);
     CHECK(another.settle("k", grant, 9).charged == 0);
     check_unlimited(another.acquire("k", 5, 1h));
-    CHECK(another.config("k")->quota == Quota::unlimited());
+    CHECK(another.configuration("k")->quota == Quota::unlimited());
 
     CHECK(bucket.configure("k", Quota::per_hour(10)).changed);
     CHECK(another.peek("k").remaining == 6);
@@ -383,14 +383,14 @@ TEST_CASE("a shared window stores never and unlimited, and its log counts on aft
     check_never(another.reserve("k", 1, 1min));
     check_never(another.acquire("k", 1, 10min));
     CHECK(another.try_acquire("k", 0).allowed);
-    CHECK(another.config("k")->rate == 0);
+    CHECK(another.configuration("k")->rate == 0);
     CHECK(set(unlimited));
     check_unlimited(another.try_acquire("k", 1'000'000));
     Reservation grant = another.reserve("k", 7);
     CHECK(grant.granted == 7);
     CHECK(another.refund("k", grant, 1) == 0);
     check_unlimited(another.acquire("k", 1, 1h));
-    CHECK(another.config("k")->rate == unlimited);
+    CHECK(another.configuration("k")->rate == unlimited);
     CHECK(set(5));
     CHECK(another.peek("k").remaining == 3);
     CHECK(another.refund("k", before, 1) == 1);

@@ -176,7 +176,7 @@ TEST_CASE("a cost of 0 fits unless something is owed, blocked or promised, in ev
     check_all<SharedSlidingWindow>(
         [&](const char* name) {
           SharedSlidingWindow rate(store, std::string("rate ") + name);
-          rate.configure("k", RateType::overall, 5, 10s, SpentPermits::forgotten);
+          rate.configure("k", RateType::overall, 5, 10s, SpentUnits::forgotten);
           return rate;
         },
         clock, random, {.owed = 0s});

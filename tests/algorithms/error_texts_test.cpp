@@ -251,9 +251,9 @@ TEST_CASE("an exception says which value was wrong, and what is allowed", "[erro
 
         const SharedSlidingWindow rate(store, "rate");
         CHECK(told_by([&] {
-                rate.configure("rate", RateType::overall, -1, 1s, SpentPermits::forgotten);
+                rate.configure("rate", RateType::overall, -1, 1s, SpentUnits::forgotten);
               }) == "SharedSlidingWindow::configure: rate not in 0 to 65536, or unlimited");
-        rate.configure("rate", RateType::overall, 5, 1s, SpentPermits::forgotten);
+        rate.configure("rate", RateType::overall, 5, 1s, SpentUnits::forgotten);
         CHECK(rate.try_acquire("rate"));
         CHECK(told_by([&] { return rate.try_acquire("rate", 6); }) ==
               "SharedSlidingWindow::try_acquire: cost 6, allowed 0 to 5");
@@ -335,7 +335,7 @@ TEST_CASE("an exception tells the first reason if several arguments are wrong", 
         const SharedSlidingWindow rate(store, "rate");
         CHECK(
             told_by([&] {
-              rate.configure("rate", RateType::overall, -1, -1s, SpentPermits::forgotten);
+              rate.configure("rate", RateType::overall, -1, -1s, SpentUnits::forgotten);
             }) ==
             "SharedSlidingWindow::configure: interval -1000000 us, allowed 1 to 2592000000000 us");
         const SharedTokenBucket shared(store, "shared", 1h);
@@ -350,7 +350,7 @@ TEST_CASE("an exception of a shared sliding window tells what the call was about
   for_each_store(
       [](Store& store, VirtualClock&) {
         const SharedSlidingWindow rate(store, "rate");
-        rate.configure("t", RateType::overall, 10, 1s, SpentPermits::forgotten);
+        rate.configure("t", RateType::overall, 10, 1s, SpentUnits::forgotten);
         Reservation taken = rate.reserve("t", 3, 0s);
         CHECK(told_by([&] { rate.refund("t", taken, 11); }) ==
               "SharedSlidingWindow::refund: amount 11, allowed 0 to 3");
@@ -374,7 +374,7 @@ TEST_CASE("an exception of a shared sliding window tells what the call was about
         const SharedSlidingWindow other(store, "rate");
         CHECK(told_by([&] { other.future_try_acquire("t", 101).get(); }) ==
               "SharedSlidingWindow::future_try_acquire: cost 101, allowed 0 to 10");
-        rate.configure("t", RateType::overall, 100, 1s, SpentPermits::forgotten);
+        rate.configure("t", RateType::overall, 100, 1s, SpentUnits::forgotten);
         CHECK(told_by([&] { other.future_try_acquire("t", 101).get(); }) ==
               "SharedSlidingWindow::future_try_acquire: cost 101, allowed 0 to 100");
         CHECK(told_by([&] { return other.acquire("t", 101, 0s); }) ==
@@ -388,7 +388,7 @@ TEST_CASE("an exception of a shared sliding window names the key that was at fau
       [](Store& store, VirtualClock&) {
         const SharedSlidingWindow rate(store, "rate");
         const TokenBucket bucket(store, "bucket", Quota::per_second(10));
-        rate.configure("t", RateType::overall, 10, 1s, SpentPermits::forgotten);
+        rate.configure("t", RateType::overall, 10, 1s, SpentUnits::forgotten);
         const std::string log(rate.acquire_steps("t")[1].key.name());
         CHECK(decide(store, at_key(Key{"t", log}, bucket.acquire_step("t"))));
         const std::string of_log = ": \"" + render(Key{"t", log}) +

@@ -166,12 +166,12 @@ TEST_CASE("an estimate is settled in the window in which it was taken", "[fixed_
       const FixedWindow window(store, calendar.is_even() ? "even" : "daily", 10, calendar);
       const Span width = calendar.is_even() ? Span{1min} : Span{24h};
       Reservation taken = window.reserve("k", 5);
-      CHECK(window.settle("k", taken, 2).given_back == 3);
+      CHECK(window.settle("k", taken, 2).refunded == 3);
       CHECK(window.peek("k").remaining == 8);
       CHECK(window.settle("k", taken, 2).charged == 0);
       Reservation again = taken;
-      CHECK(window.settle("k", taken, 0).given_back == 2);
-      CHECK(window.settle("k", again, 0).given_back == 0);  // as much as was used
+      CHECK(window.settle("k", taken, 0).refunded == 2);
+      CHECK(window.settle("k", again, 0).refunded == 0);  // as much as was used
       taken = window.reserve("k", 2);
       REQUIRE(taken.remaining == 8);
       CHECK(window.settle("k", taken, 22).charged == 20);
@@ -181,14 +181,14 @@ TEST_CASE("an estimate is settled in the window in which it was taken", "[fixed_
       CHECK(over.retry_after == calendar.window(over.at).end - over.at);
       std::error_code error;
       const Settlement none = window.settle("k", over, 9, error);
-      CHECK((none.given_back == 0 && none.charged == 0 && !error));  // it was refused
+      CHECK((none.refunded == 0 && none.charged == 0 && !error));  // it was refused
       window.settle("k", taken, -1, error);
       CHECK(error == Errc::invalid_cost);
       CHECK_THROWS_AS(window.settle("k", taken, -1), std::system_error);
       clock.advance(width);
       REQUIRE(window.try_acquire("k", 4).remaining == 6);
       CHECK(window.settle("k", taken, 29).charged == 0);  // its window is over
-      CHECK(window.settle("k", taken, 2).given_back == 0);
+      CHECK(window.settle("k", taken, 2).refunded == 0);
       CHECK(window.peek("k").remaining == 6);
     }
   });

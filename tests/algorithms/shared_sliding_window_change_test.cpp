@@ -13,7 +13,7 @@ TEST_CASE("after a shorter interval the old one still holds, for as long as it l
           "[shared_sliding_window]") {
   for_each_store([](Store& store, VirtualClock& clock) {
     const SharedSlidingWindow limiter(store, "rate");
-    limiter.configure("api", RateType::overall, 17, 55us, SpentPermits::forgotten);
+    limiter.configure("api", RateType::overall, 17, 55us, SpentUnits::forgotten);
     CHECK(limiter.try_acquire("api", 17).allowed);
     limiter.configure("api", RateType::overall, 8, 33us);
     CHECK(limiter.try_acquire("api", 1).retry_after == 55us);  // and not 33
@@ -39,7 +39,7 @@ TEST_CASE("the rate that is in force already changes nothing", "[shared_sliding_
     limiter.configure("api", RateType::overall, 9, 10s);
     CHECK(limiter.try_acquire("api", 9).allowed);
     limiter.configure("api", RateType::overall, 3, 1s);  // 9 in any 3 s is kept beside it
-    const Word version = limiter.config("api")->version;
+    const Word version = limiter.configuration("api")->version;
     for (int i = 0; i < 2; ++i) {
       clock.advance(1s);
       const auto same = limiter.configure("api", RateType::overall, 3, 1s);
@@ -51,7 +51,7 @@ TEST_CASE("the rate that is in force already changes nothing", "[shared_sliding_
     limiter.configure("api", RateType::overall, 3, 1s);  // kept from now on
     clock.advance(19s);
     CHECK(limiter.try_acquire("api", 3).allowed);
-    CHECK(limiter.configure("api", RateType::overall, 3, 1s, SpentPermits::forgotten).changed);
+    CHECK(limiter.configure("api", RateType::overall, 3, 1s, SpentUnits::forgotten).changed);
     CHECK(limiter.configure("api", RateType::per_client, 3, 1s).changed);
   });
 }
@@ -60,7 +60,7 @@ TEST_CASE("a raise in a shorter interval waits only until it allows as much as t
           "[shared_sliding_window]") {
   for_each_store([](Store& store, VirtualClock& clock) {
     const SharedSlidingWindow limiter(store, "rate");
-    limiter.configure("api", RateType::overall, 100, 10s, SpentPermits::forgotten);
+    limiter.configure("api", RateType::overall, 100, 10s, SpentUnits::forgotten);
     CHECK(limiter.try_acquire("api", 100).allowed);
     limiter.configure("api", RateType::overall, 30, 1s);      // 100 in 10 s or 300: 300 are allowed
     CHECK(limiter.try_acquire("api", 30).retry_after == 4s);  // 120 in any 4 s
@@ -71,7 +71,7 @@ TEST_CASE("a raise in a shorter interval waits only until it allows as much as t
     clock.advance(3s);
     CHECK(limiter.try_acquire("api", 30).allowed);
 
-    limiter.configure("api", RateType::overall, 10, 10s, SpentPermits::forgotten);
+    limiter.configure("api", RateType::overall, 10, 10s, SpentUnits::forgotten);
     CHECK(limiter.try_acquire("api", 10).allowed);
     limiter.configure("api", RateType::overall, 10, 1s);  // as many at once: nothing is kept
     CHECK(limiter.try_acquire("api", 10).retry_after == 1s);
@@ -82,7 +82,7 @@ TEST_CASE("after a longer interval what the old one admitted counts in it",
           "[shared_sliding_window]") {
   for_each_store([](Store& store, VirtualClock& clock) {
     const SharedSlidingWindow limiter(store, "rate");
-    limiter.configure("api", RateType::overall, 2, 5s, SpentPermits::forgotten);
+    limiter.configure("api", RateType::overall, 2, 5s, SpentUnits::forgotten);
     for (int i = 0; i < 12; ++i) {
       CHECK(limiter.try_acquire("api", 2).allowed);
       clock.advance(5s);
@@ -104,7 +104,7 @@ TEST_CASE("permits that were reserved before a shorter interval count in the old
           "[shared_sliding_window]") {
   for_each_store([](Store& store, VirtualClock& clock) {
     const SharedSlidingWindow limiter(store, "rate");
-    limiter.configure("api", RateType::overall, 17, 55us, SpentPermits::forgotten);
+    limiter.configure("api", RateType::overall, 17, 55us, SpentUnits::forgotten);
     CHECK(limiter.try_acquire("api", 17).allowed);
     for (int i = 1; i <= 3; ++i) CHECK(limiter.reserve("api", 17, 1h).retry_after == i * 55us);
     limiter.configure("api", RateType::overall, 8, 33us);
@@ -121,7 +121,7 @@ TEST_CASE("a kept interval outlives further changes, and a fresh start ends it",
   for_each_store([](Store& store, VirtualClock& clock) {
     const SharedSlidingWindow limiter(store, "rate");
     const SharedSlidingWindow other(store, "rate");
-    limiter.configure("api", RateType::overall, 20, 1min, SpentPermits::forgotten);
+    limiter.configure("api", RateType::overall, 20, 1min, SpentUnits::forgotten);
     CHECK(limiter.try_acquire("api", 20).allowed);
     limiter.configure("api", RateType::overall, 10, 30s);
     CHECK(limiter.try_acquire("api").retry_after == 1min);
@@ -130,10 +130,10 @@ TEST_CASE("a kept interval outlives further changes, and a fresh start ends it",
     CHECK(limiter.try_acquire("api").retry_after == 50s);
     other.configure("api", RateType::overall, 20, 5s);
     CHECK(limiter.try_acquire("api", 20).allowed);
-    other.configure("api", RateType::overall, 20, 1min, SpentPermits::forgotten);
+    other.configure("api", RateType::overall, 20, 1min, SpentUnits::forgotten);
     CHECK(limiter.try_acquire("api", 20).allowed);
     other.configure("api", RateType::overall, 10, 30s);
-    other.configure("api", RateType::overall, 10, 30s, SpentPermits::forgotten);
+    other.configure("api", RateType::overall, 10, 30s, SpentUnits::forgotten);
     CHECK(limiter.try_acquire("api", 10).allowed);
     other.configure("api", RateType::per_client, 5, 5s);
     CHECK(limiter.try_acquire("api", 5).allowed);
@@ -144,7 +144,7 @@ TEST_CASE("permits that the log has dropped count as the rate under which they w
           "[shared_sliding_window]") {
   for_each_store([](Store& store, VirtualClock& clock) {
     const SharedSlidingWindow limiter(store, "rate");
-    limiter.configure("api", RateType::overall, 2, 1s, SpentPermits::forgotten);
+    limiter.configure("api", RateType::overall, 2, 1s, SpentUnits::forgotten);
     for (int i = 0; i < 10; ++i) {
       CHECK(limiter.try_acquire("api", 2).allowed);
       clock.advance(1s);
@@ -174,7 +174,7 @@ TEST_CASE("a log is forgotten a minute after its permits have left the interval"
           "[shared_sliding_window]") {
   for_each_store([](Store& store, VirtualClock& clock) {
     const SharedSlidingWindow limiter(store, "rate");
-    limiter.configure("api", RateType::overall, 3, 1s, SpentPermits::forgotten);
+    limiter.configure("api", RateType::overall, 3, 1s, SpentUnits::forgotten);
     Reservation one = limiter.reserve("api", 2, 0s);
     clock.advance(1min + 1s - 1us);
     limiter.configure("api", RateType::overall, 3, 1h);  // the two still count in it

@@ -37,7 +37,7 @@ class CountingStore final : public StoreWrapper {
   int calls_ = 0;
 };
 
-constexpr auto forgotten = SpentPermits::forgotten;
+constexpr auto forgotten = SpentUnits::forgotten;
 
 Task await_units(const SharedSlidingWindow& limiter, Answer& answer) {
   answer = co_await limiter.awaitable_try_acquire("b", 2);
@@ -62,13 +62,13 @@ TEST_CASE("each key has a rate and a log of its own, and a key without a name th
     CHECK(limiter.try_acquire({"a", "rate"}).remaining == 1);
     const SharedSlidingWindow named(store, "other");
     CHECK(named.try_acquire("a", 6).remaining == 0);
-    CHECK(limiter.config("a")->rate == 3);
+    CHECK(limiter.configuration("a")->rate == 3);
     limiter.refresh("b");
     CHECK(limiter.acquire_steps("a")[1].args[0] == 3);
     std::error_code error;
     CHECK_FALSE(limiter.try_acquire("c", error));
     CHECK(error == Errc::not_configured);
-    CHECK_FALSE(limiter.config("c"));
+    CHECK_FALSE(limiter.configuration("c"));
   });
 }
 
@@ -154,7 +154,7 @@ TEST_CASE("a reservation is given back by any client, whatever it knows of the r
     CHECK(there.refund("a", held, 2) == 2);  // it knew the log before
     CHECK(held.granted == 3);
     here.configure("a", RateType::overall, 8, 5s);
-    CHECK(there.settle("a", held, 2).given_back == 1);  // and the rate before
+    CHECK(there.settle("a", held, 2).refunded == 1);  // and the rate before
     CHECK(there.peek("a").remaining == 6);
     const SharedSlidingWindow stranger(store, "rate");
     clock.advance(1us);
@@ -184,7 +184,7 @@ TEST_CASE("nothing comes back of a log that is not in use any more", "[shared_sl
     Reservation all = here.reserve("a", 1);
     there.configure("a", RateType::per_client, 4, 10s);
     REQUIRE(here.try_acquire("a", 1));
-    CHECK(here.settle("a", all, 0).given_back == 0);
+    CHECK(here.settle("a", all, 0).refunded == 0);
     CHECK(here.peek("a").remaining == 3);
 
     // Of another key: its log is another one.
@@ -225,7 +225,7 @@ TEST_CASE("what a plan of other limits was granted can be given back", "[shared_
     Reservation held = rate.reservation(each[2], output);
     CHECK(held.granted == 3);
     CHECK(limiter.peek("a").remaining == 1);
-    CHECK(limiter.settle("a", held, 1).given_back == 2);
+    CHECK(limiter.settle("a", held, 1).refunded == 2);
     CHECK(limiter.peek("a").remaining == 3);
     CHECK(limiter.cancel("a", held) == 1);
     CHECK(decide(store, limiter.acquire_steps("a", 4), error, each));

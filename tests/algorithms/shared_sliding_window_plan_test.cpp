@@ -24,7 +24,7 @@ TEST_CASE("a shared sliding window is decided in one plan with other limits, all
   for_each_store([](Store& store, VirtualClock& clock) {
     const SharedSlidingWindow partner(store, "rate");
     const TokenBucket user(store, "user", Quota::per_minute(3).burst(3));
-    partner.configure("partner", RateType::overall, 2, 10s, SpentPermits::forgotten);
+    partner.configure("partner", RateType::overall, 2, 10s, SpentUnits::forgotten);
     const auto ask = [&](Cost permits) {
       const auto rate = partner.acquire_steps("partner", permits);
       CHECK(rate.size() == 2);
@@ -60,7 +60,7 @@ TEST_CASE("steps of a rate that was changed charge nothing and say so, and new o
     CHECK(error == Errc::not_configured);
     CHECK_THROWS_AS(here.acquire_steps("api"), std::system_error);
     CHECK_THROWS_AS(here.refresh("api"), std::system_error);
-    here.configure("api", RateType::overall, 2, 10s, SpentPermits::forgotten);
+    here.configure("api", RateType::overall, 2, 10s, SpentUnits::forgotten);
 
     const auto stale = here.acquire_steps("api", 2);
     there.configure("api", RateType::overall, 5, 10s);
@@ -75,7 +75,7 @@ TEST_CASE("steps of a rate that was changed charge nothing and say so, and new o
     here.refresh("api");
     CHECK(ask(here.acquire_steps("api", 6)).allowed);
     CHECK(user.peek("alice").remaining == 2);
-    there.configure("api", RateType::overall, 9, 10s, SpentPermits::forgotten);
+    there.configure("api", RateType::overall, 9, 10s, SpentUnits::forgotten);
     CHECK(here.acquire_steps("api", 9).size() == 2);  // more than it remembers: it looks
     CHECK(ask(here.acquire_steps("api", 9)).allowed);
     ask(here.acquire_steps("api", 10));
@@ -87,9 +87,9 @@ TEST_CASE("steps keep what they view, whatever their limiter learns meanwhile",
           "[shared_sliding_window]") {
   for_each_store([](Store& store, VirtualClock&) {
     const SharedSlidingWindow limiter(store, "rate");
-    limiter.configure("api", RateType::overall, 2, 10s, SpentPermits::forgotten);
+    limiter.configure("api", RateType::overall, 2, 10s, SpentUnits::forgotten);
     SharedSlidingWindowSteps steps = limiter.acquire_steps("api", 1);
-    limiter.configure("api", RateType::overall, 3, 10s, SpentPermits::forgotten);
+    limiter.configure("api", RateType::overall, 3, 10s, SpentUnits::forgotten);
     limiter.refresh("api");
     std::error_code error;
     static_cast<void>(decide(store, steps, error));
@@ -104,7 +104,7 @@ TEST_CASE("permits asked again under their id are charged once, also after an up
   for_each_store([](Store& store, VirtualClock& clock) {
     const SharedSlidingWindow here(store, "rate");
     const SharedSlidingWindow there(store, "rate");
-    here.configure("api", RateType::overall, 3, 1min, SpentPermits::forgotten);
+    here.configure("api", RateType::overall, 3, 1min, SpentUnits::forgotten);
     const RequestId id{4, 5};
     const Decision first = here.try_acquire("api", 2, id);
     CHECK(first.allowed);
@@ -133,7 +133,7 @@ TEST_CASE("steps without a setting are no plan, and permits below zero an error"
     const SharedSlidingWindowSteps none = limiter.acquire_steps("api", 1, error);
     static_cast<void>(decide(store, none, error));
     CHECK(error == Errc::invalid_plan);
-    limiter.configure("api", RateType::overall, 2, 10s, SpentPermits::forgotten);
+    limiter.configure("api", RateType::overall, 2, 10s, SpentUnits::forgotten);
     static_cast<void>(decide(store, limiter.acquire_steps("api", -1), error));
     CHECK(error == Errc::invalid_cost);
   });
@@ -150,7 +150,7 @@ TEST_CASE("callbacks, futures and coroutines follow a change of the rate",
     CHECK(answer.error == Errc::not_configured);
 
     for (Word rate = 3; rate <= 5; ++rate) {  // each another rate than the one it remembers
-      there.configure("api", RateType::overall, rate, 1min, SpentPermits::forgotten);
+      there.configure("api", RateType::overall, rate, 1min, SpentUnits::forgotten);
       std::promise<Decision> called;
       here.try_acquire_then("api", 1, [&](std::error_code error, const Decision& decision) {
         CHECK_FALSE(error);

@@ -27,7 +27,7 @@ TEST_CASE("permits that were taken at one instant all come back, window after wi
           "[shared_sliding_window][C-050][C-052]") {
   for_each_store([](Store& store, VirtualClock& clock) {
     const SharedSlidingWindow limiter(store, "rate");
-    limiter.configure("api", RateType::overall, 3, 1min, SpentPermits::forgotten);
+    limiter.configure("api", RateType::overall, 3, 1min, SpentUnits::forgotten);
     for (int window = 0; window < 20; ++window) {
       for (Word left = 2; left >= 0; --left) {
         CHECK(limiter.try_acquire("api").remaining == left);
@@ -44,7 +44,7 @@ TEST_CASE("a setting that is not used is forgotten, and one in use is not",
           "[shared_sliding_window][C-051][C-053]") {
   for_each_store([](Store& store, VirtualClock& clock) {
     const SharedSlidingWindow limiter(store, "rate", {.keep_alive = 1h});
-    limiter.configure("api", RateType::overall, 3, 1min, SpentPermits::forgotten);
+    limiter.configure("api", RateType::overall, 3, 1min, SpentUnits::forgotten);
     for (int i = 0; i < 20; ++i) {
       clock.advance(20min);
       CHECK(limiter.try_acquire("api").allowed);
@@ -52,7 +52,7 @@ TEST_CASE("a setting that is not used is forgotten, and one in use is not",
     clock.advance(1h);
     CHECK(error_of([&](auto& e) { return limiter.try_acquire("api", 1, e); }) ==
           Errc::not_configured);
-    CHECK_FALSE(limiter.config("api").has_value());
+    CHECK_FALSE(limiter.configuration("api").has_value());
     CHECK(limiter.try_configure("api", RateType::overall, 2, 1min)
               .changed);  // and it is usable again
     CHECK(limiter.try_acquire("api", 2).allowed);
@@ -68,7 +68,7 @@ TEST_CASE("the store's clock decides, and a hint is never longer than the interv
       FarClient client(store, clock, ahead);
       const SharedSlidingWindow here(store, "rate");
       const SharedSlidingWindow there(client, "rate");
-      here.configure("api", RateType::overall, 5, 1min, SpentPermits::forgotten);
+      here.configure("api", RateType::overall, 5, 1min, SpentUnits::forgotten);
       CHECK(here.try_acquire("api", 2).allowed);
       client.pass(10s);
       CHECK(there.try_acquire("api", 3).allowed);  // as many as are left, by whichever client
@@ -94,7 +94,7 @@ TEST_CASE(
     "[shared_sliding_window][C-054]") {
   for_each_store([](Store& store, VirtualClock& clock) {
     const SharedSlidingWindow limiter(store, "rate");
-    limiter.configure("api", RateType::overall, 5, 1min, SpentPermits::forgotten);
+    limiter.configure("api", RateType::overall, 5, 1min, SpentUnits::forgotten);
     REQUIRE(limiter.try_acquire("api", 5).allowed);
     clock.advance(-2min);  // too far back for the log: it starts anew with one request
     CHECK(limiter.try_acquire("api", 5).allowed);
@@ -114,7 +114,7 @@ TEST_CASE("the hint is until enough permits are back, not until the first",
           "[shared_sliding_window][C-055][C-061]") {
   for_each_store([](Store& store, VirtualClock& clock) {
     const SharedSlidingWindow limiter(store, "rate");
-    limiter.configure("api", RateType::overall, 5, 1s, SpentPermits::forgotten);
+    limiter.configure("api", RateType::overall, 5, 1s, SpentUnits::forgotten);
     for (int i = 0; i < 5; ++i, clock.advance(100ms)) CHECK(limiter.try_acquire("api").allowed);
     CHECK(limiter.try_acquire("api", 3).retry_after == 700ms);
     clock.advance(700ms - 1us);
@@ -133,7 +133,7 @@ TEST_CASE("the first rate wins, a set one starts afresh, an updated one keeps wh
     CHECK_FALSE(there.try_configure("api", RateType::overall, 10, 1min).changed);
     CHECK(there.try_acquire("api", 3).allowed);
     CHECK_FALSE(here.try_acquire("api").allowed);
-    const Word before = here.config("api")->version;
+    const Word before = here.configuration("api")->version;
     CHECK(here.configure("api", RateType::overall, 10, 1min).version > before);
     CHECK(there.peek("api").remaining == 7);  // it has not been told, and knows
     CHECK(there.try_acquire("api", 7).allowed);
@@ -143,11 +143,11 @@ TEST_CASE("the first rate wins, a set one starts afresh, an updated one keeps wh
     clock.advance(1min);
     CHECK(there.peek("api").remaining == 3);
     CHECK(there.try_acquire("api", 3).allowed);
-    here.configure("api", RateType::overall, 4, 1min, SpentPermits::forgotten);
+    here.configure("api", RateType::overall, 4, 1min, SpentUnits::forgotten);
     CHECK(there.peek("api").remaining == 4);
     CHECK(there.try_acquire("api", 4).allowed);  // more than the rate that it remembered
-    CHECK(there.config("api")->rate == 4);
-    CHECK(there.config("api")->interval == 1min);
+    CHECK(there.configuration("api")->rate == 4);
+    CHECK(there.configuration("api")->interval == 1min);
   });
 }
 
@@ -156,7 +156,7 @@ TEST_CASE("a reservation is granted in order of arrival, and gives back what is 
   for_each_store([](Store& store, VirtualClock& clock) {
     const SharedSlidingWindow here(store, "rate");
     const SharedSlidingWindow there(store, "rate");
-    here.configure("api", RateType::overall, 4, 10s, SpentPermits::forgotten);
+    here.configure("api", RateType::overall, 4, 10s, SpentUnits::forgotten);
     const Time start = clock.now();
     REQUIRE(here.try_acquire("api", 3).allowed);
     Reservation first = here.reserve("api", 2, 10s);
@@ -184,13 +184,13 @@ TEST_CASE("permits that were reserved under another rate come back if their log 
   for_each_store([](Store& store, VirtualClock&) {
     const SharedSlidingWindow here(store, "rate");
     const SharedSlidingWindow there(store, "rate");
-    here.configure("api", RateType::overall, 4, 10s, SpentPermits::forgotten);
+    here.configure("api", RateType::overall, 4, 10s, SpentUnits::forgotten);
     Reservation kept = here.reserve("api", 4, 0s);
     there.configure("api", RateType::overall, 6, 10s);
     CHECK(there.peek("api").remaining == 2);
     CHECK(here.refund("api", kept, 3) == 3);
     CHECK(there.peek("api").remaining == 5);
-    there.configure("api", RateType::overall, 2, 10s, SpentPermits::forgotten);
+    there.configure("api", RateType::overall, 2, 10s, SpentUnits::forgotten);
     CHECK(there.try_acquire("api", 2).allowed);
     CHECK(here.peek("api").remaining == 0);
     (void)here.cancel("api", kept);  // of a log that nobody asks any more
@@ -205,9 +205,9 @@ TEST_CASE("an estimate of permits is settled: given back, or charged beyond the 
           "[shared_sliding_window]") {
   for_each_store([](Store& store, VirtualClock& clock) {
     const SharedSlidingWindow limiter(store, "rate");
-    limiter.configure("api", RateType::overall, 10, 10s, SpentPermits::forgotten);
+    limiter.configure("api", RateType::overall, 10, 10s, SpentUnits::forgotten);
     Reservation less = limiter.reserve("api", 6, 0s);
-    CHECK(limiter.settle("api", less, 2).given_back == 4);
+    CHECK(limiter.settle("api", less, 2).refunded == 4);
     CHECK(less.granted == 2);
     clock.advance(1s);
     Reservation more = limiter.reserve("api", 4, 0s);
@@ -238,7 +238,7 @@ TEST_CASE("what cannot be reserved or given back is a typed error, and changes n
     CHECK(error_of([&](auto& e) { return limiter.reserve("api", 1, 1s, e); }) ==
           Errc::not_configured);
     CHECK_THROWS_AS(limiter.reserve("api", 1, 1s), std::system_error);
-    limiter.configure("api", RateType::overall, 4, 10s, SpentPermits::forgotten);
+    limiter.configure("api", RateType::overall, 4, 10s, SpentUnits::forgotten);
     const auto fails = [&](Cost permits, Span max_wait) {
       return error_of([&](auto& e) { return limiter.reserve("api", permits, max_wait, e); });
     };
@@ -265,11 +265,11 @@ TEST_CASE("no rate and more permits than the rate are typed errors",
           Errc::not_configured);
     CHECK(error_of([&](auto& e) { return limiter.peek("api", e); }) == Errc::not_configured);
     CHECK_THROWS_AS(limiter.try_acquire("api"), std::system_error);
-    limiter.configure("api", RateType::overall, 3, 1min, SpentPermits::forgotten);
+    limiter.configure("api", RateType::overall, 3, 1min, SpentUnits::forgotten);
     CHECK(error_of([&](auto& e) { return limiter.try_acquire("api", 4, e); }) ==
           Errc::cost_exceeds_capacity);
     // In the script as well, for a client that has read nothing.
-    const Word version = limiter.config("api")->version;
+    const Word version = limiter.configuration("api")->version;
     const Step step{&shared_sliding_window_expect, {"api", "rate"}, {3, version, 4, 1'000'000'000}};
     CHECK(error_of([&](auto& e) { return decide(store, step, e); }) == Errc::cost_exceeds_capacity);
     CHECK(limiter.peek("api").remaining == 3);
@@ -281,7 +281,7 @@ TEST_CASE("permits below zero or beyond what counts are refused, and change noth
   static_assert(!std::is_constructible_v<Cost, double>);  // no permit and a half
   for_each_store([](Store& store, VirtualClock& clock) {
     const SharedSlidingWindow limiter(store, "rate");
-    limiter.configure("api", RateType::overall, 3, 1min, SpentPermits::forgotten);
+    limiter.configure("api", RateType::overall, 3, 1min, SpentUnits::forgotten);
     CHECK(error_of([&](auto& e) { return limiter.try_acquire("api", -5, e); }) ==
           Errc::invalid_cost);
     for (const Word permits : {(Word{1} << 32) + 1, std::numeric_limits<Word>::max()}) {
@@ -298,7 +298,7 @@ TEST_CASE("a rate of ten thousand single permits goes round more than once",
           "[shared_sliding_window][C-062]") {
   for_each_store([](Store& store, VirtualClock& clock) {
     const SharedSlidingWindow limiter(store, "rate");
-    limiter.configure("api", RateType::overall, 10'000, 1min, SpentPermits::forgotten);
+    limiter.configure("api", RateType::overall, 10'000, 1min, SpentUnits::forgotten);
     for (int round = 0; round < 2; ++round) {
       int admitted = 0;
       for (int i = 0; i < 10'001; ++i) admitted += limiter.try_acquire("api").allowed ? 1 : 0;
@@ -313,7 +313,7 @@ TEST_CASE("from the first request on, no interval holds more than the rate, to i
           "[shared_sliding_window][C-063]") {
   for_each_store([](Store& store, VirtualClock& clock) {
     const SharedSlidingWindow limiter(store, "rate");
-    limiter.configure("api", RateType::overall, 2, 10s, SpentPermits::forgotten);
+    limiter.configure("api", RateType::overall, 2, 10s, SpentUnits::forgotten);
     int admitted = 0;
     for (int i = 0; i < 10; ++i) admitted += limiter.try_acquire("api").allowed ? 1 : 0;
     CHECK(admitted == 2);
@@ -330,11 +330,11 @@ TEST_CASE("each client has its own permits, if the rate is per client", "[shared
     const SharedSlidingWindow a(store, "rate", {.client = "a"});
     const SharedSlidingWindow b(store, "rate", {.client = "b"});
     const SharedSlidingWindow again(store, "rate", {.client = "a"});
-    a.configure("api", RateType::per_client, 2, 1min, SpentPermits::forgotten);
+    a.configure("api", RateType::per_client, 2, 1min, SpentUnits::forgotten);
     CHECK(a.try_acquire("api", 2).allowed);
     CHECK(b.try_acquire("api", 2).allowed);
     CHECK_FALSE(again.try_acquire("api").allowed);
-    CHECK(a.config("api")->type == RateType::per_client);
+    CHECK(a.configuration("api")->type == RateType::per_client);
     a.configure("api", RateType::overall, 3, 1min);  // another type: a log of its own
     CHECK(b.try_acquire("api", 3).allowed);
     CHECK_FALSE(a.try_acquire("api").allowed);
@@ -348,7 +348,7 @@ TEST_CASE("a rate, an interval or a name out of range is refused", "[shared_slid
     const SharedSlidingWindow limiter(store, "rate", {.keep_alive = 1h});
     const auto refused = [&](Word rate, Span interval) {
       return error_of([&](auto& e) {
-               limiter.configure("api", RateType::overall, rate, interval, SpentPermits::forgotten,
+               limiter.configure("api", RateType::overall, rate, interval, SpentUnits::forgotten,
                                  e);
              }) == Errc::invalid_argument;
     };
@@ -359,7 +359,7 @@ TEST_CASE("a rate, an interval or a name out of range is refused", "[shared_slid
     CHECK(refused(1, 0s));
     CHECK(refused(1, -1s));
     CHECK(refused(1, 1h + 1us));
-    CHECK_FALSE(limiter.config("api").has_value());
+    CHECK_FALSE(limiter.configuration("api").has_value());
     CHECK(error_of([&](auto& e) { return limiter.try_acquire("", 1, e); }) == Errc::invalid_key);
     CHECK_THROWS_AS(SharedSlidingWindow(store, ""), std::invalid_argument);
     CHECK_THROWS_AS(SharedSlidingWindow(store, "rate", {.keep_alive = 0s}), std::invalid_argument);

@@ -29,12 +29,12 @@ TEST_CASE("without a quota a key is not configured, and the first quota wins",
     const SharedTokenBucket bucket(store, "b");
     CHECK(error_of([&](auto& e) { return bucket.try_acquire("a", 1, e); }) == Errc::not_configured);
     CHECK(error_of([&](auto& e) { return bucket.peek("a", 0, e); }) == Errc::not_configured);
-    CHECK_FALSE(bucket.config("a").has_value());
+    CHECK_FALSE(bucket.configuration("a").has_value());
     CHECK(bucket.try_configure("a", Quota::per_second(10).burst(5)).changed);
     const auto second = bucket.try_configure("a", Quota::per_second(99));
     CHECK_FALSE(second.changed);
     CHECK(second.version == 1);
-    const auto setting = bucket.config("a");
+    const auto setting = bucket.configuration("a");
     REQUIRE(setting.has_value());
     CHECK(setting->quota == Quota::per_second(10).burst(5));
     CHECK(setting->version == 1);
@@ -105,7 +105,7 @@ TEST_CASE("a quota that is set again and again grants what it promises", "[share
             if (at % 1900ms == 0ms) bucket.configure("a", quota, how);
           }) == 310);
     CHECK_FALSE(bucket.configure("a", quota, how).changed);
-    CHECK(bucket.config("a")->version == 1);
+    CHECK(bucket.configuration("a")->version == 1);
     // Between 2 and 5 a second, each for 200 ms: 3.5 a second, and what was free before.
     if (how == Inheritance::additive) return;  // follows the burst, which changes as well
     clock.advance(1h);
@@ -137,7 +137,7 @@ TEST_CASE("the quota that is in force already changes nothing", "[shared_token_b
     }
     CHECK(bucket.try_acquire("a").allowed);
     CHECK(bucket.configure("a", quota, Inheritance::reset).changed);
-    CHECK(bucket.config("a")->version == 2);
+    CHECK(bucket.configuration("a")->version == 2);
   });
 }
 
@@ -394,7 +394,7 @@ TEST_CASE("a shared token bucket is settled at the true cost, by the quota of th
     const SharedTokenBucket bucket(store, "b");
     bucket.configure("a", Quota::per_second(10).burst(5));
     Reservation less = bucket.reserve("a", 4, 0s);
-    CHECK(bucket.settle("a", less, 1).given_back == 3);
+    CHECK(bucket.settle("a", less, 1).refunded == 3);
     CHECK(bucket.peek("a").remaining == 4);
     Reservation more = bucket.reserve("a", 1, 0s);
     CHECK(bucket.settle("a", more, 6).charged == 5);

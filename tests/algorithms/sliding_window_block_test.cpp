@@ -228,7 +228,7 @@ TEST_CASE("who waits for a blocked key is granted at the block's end", "[sliding
     const VirtualClock::AutoAdvance moving(clock);
     const SlidingWindow limiter(store, "w", {{5, 5s}});
     const SharedSlidingWindow rate(store, "rate");
-    rate.configure("t", RateType::overall, 5, 5s, SpentPermits::forgotten);
+    rate.configure("t", RateType::overall, 5, 5s, SpentUnits::forgotten);
     limiter.block("k", 7s);
     rate.block("t", 9s);
     const Time start = clock.now();
@@ -298,7 +298,7 @@ TEST_CASE("a shared sliding window is blocked for all clients and rewarded, by t
     here.block("t", 1s, error);
     CHECK(error == Errc::not_configured);
     CHECK_THROWS_AS(here.reward("t", 1), std::system_error);
-    here.configure("t", RateType::overall, 5, 10s, SpentPermits::forgotten);
+    here.configure("t", RateType::overall, 5, 10s, SpentUnits::forgotten);
     CHECK(here.try_acquire("t", 5).allowed);
     CHECK(there.reward("t", 2).remaining == 2);
     CHECK(here.peek("t").remaining == 2);
@@ -321,7 +321,7 @@ TEST_CASE("a shared sliding window is blocked for all clients and rewarded, by t
 
     here.block("t", SharedSlidingWindow::max_block);
     CHECK(here.peek("t").retry_after == SharedSlidingWindow::max_block);
-    here.configure("t", RateType::overall, 5, 10s, SpentPermits::forgotten);  // another log
+    here.configure("t", RateType::overall, 5, 10s, SpentUnits::forgotten);  // another log
     CHECK(there.try_acquire("t", 5).allowed);
     for (const Span wrong : {Span{-1}, SharedSlidingWindow::max_block + 1us}) {
       here.block("t", wrong, error);
@@ -339,7 +339,7 @@ TEST_CASE("of a rate for each client only the one that asks is blocked and rewar
   for_each_store([](Store& store, VirtualClock&) {
     const SharedSlidingWindow one(store, "rate", {.client = "one"});
     const SharedSlidingWindow two(store, "rate", {.client = "two"});
-    one.configure("t", RateType::per_client, 5, 10s, SpentPermits::forgotten);
+    one.configure("t", RateType::per_client, 5, 10s, SpentUnits::forgotten);
     CHECK(one.try_acquire("t", 4).allowed);
     CHECK(two.try_acquire("t", 4).allowed);
     one.block("t", 3s);
@@ -361,7 +361,7 @@ TEST_CASE("the steps of a shared sliding window's block and reward serve in plan
     CHECK(error == Errc::not_configured);
     CHECK_THROWS_AS(rate.block_steps("t", 1s), std::system_error);
     CHECK_THROWS_AS(rate.reward_steps("t", 1), std::system_error);
-    rate.configure("t", RateType::overall, 5, 10s, SpentPermits::forgotten);
+    rate.configure("t", RateType::overall, 5, 10s, SpentUnits::forgotten);
     CHECK(rate.try_acquire("t", 5).allowed);
     const auto plan = [&](const SharedSlidingWindowSteps& steps) {
       return decide(store, std::array{user.acquire_step("alice"), steps[0], steps[1]}, error);

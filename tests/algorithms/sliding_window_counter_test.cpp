@@ -154,7 +154,7 @@ TEST_CASE("a counter gives back, settles, rewards and charges by hand",
     clock.advance(60s);
     Reservation second = limit.reserve("a", 3);
     CHECK(second.remaining == 3);
-    CHECK(limit.settle("a", first, 1).given_back == 3);
+    CHECK(limit.settle("a", first, 1).refunded == 3);
     CHECK(limit.peek("a").remaining == 6);
     CHECK(limit.settle("a", second, 12).charged == 9);
     CHECK(limit.peek("a").remaining == 0);

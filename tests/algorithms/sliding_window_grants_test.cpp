@@ -19,7 +19,7 @@ TEST_CASE("a grant is settled downwards after a later one", "[sliding_window][se
     clock.advance(1s);
     Reservation b = limiter.reserve("k", 10);
     clock.advance(1s);
-    CHECK(limiter.settle("k", a, 2).given_back == 8);
+    CHECK(limiter.settle("k", a, 2).refunded == 8);
     CHECK(limiter.peek("k").remaining == 8);
     CHECK(limiter.try_acquire("k", 8).remaining == 0);
     CHECK(limiter.try_acquire("k", 2).retry_after == 58s);  // when the rest of A leaves
@@ -90,7 +90,7 @@ TEST_CASE("two grants of one microsecond are two", "[sliding_window][settle]") {
     const SlidingWindow limiter(store, "w", {{9, 10s}});
     Reservation one = limiter.reserve("k", 2);
     Reservation two = limiter.reserve("k", 4);
-    CHECK(limiter.settle("k", one, 1).given_back == 1);
+    CHECK(limiter.settle("k", one, 1).refunded == 1);
     CHECK(limiter.cancel("k", one) == 1);
     CHECK(limiter.remaining("k") == Left{5});
     CHECK(limiter.settle("k", two, 7).charged == 3);

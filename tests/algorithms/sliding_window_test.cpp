@@ -615,7 +615,7 @@ TEST_CASE("an estimate is settled in every window: what was not needed, or more,
     const SlidingWindow limiter(store, "w", {{10, 10s}, {20, 1min}});
     const Time start = clock.now();
     Reservation less = limiter.reserve("a", 6);
-    CHECK(limiter.settle("a", less, 2).given_back == 4);
+    CHECK(limiter.settle("a", less, 2).refunded == 4);
     CHECK(limiter.peek("a").remaining == 8);
     clock.advance(1s);
     Reservation more = limiter.reserve("a", 4);

@@ -398,7 +398,7 @@ TEST_CASE("an estimate is settled by the true cost", "[token_bucket]") {
   for_each_store([](Store& store, VirtualClock& clock) {
     const TokenBucket bucket(store, "b", Quota::per_second(10).burst(100));
     Reservation r = bucket.reserve("a", 50, 0s);
-    CHECK(bucket.settle("a", r, 20).given_back == 30);
+    CHECK(bucket.settle("a", r, 20).refunded == 30);
     CHECK(bucket.peek("a").remaining == 80);
     Reservation more = bucket.reserve("a", 50, 0s);
     CHECK(bucket.settle("a", more, 150).charged == 100);
@@ -409,7 +409,7 @@ TEST_CASE("an estimate is settled by the true cost", "[token_bucket]") {
     Reservation huge = bucket.reserve("a", 1, 1s);
     CHECK(bucket.settle("a", huge, word_limit).charged == 599);  // of 10 a second for a minute
     CHECK(bucket.try_acquire("a").retry_after == 60s + 100ms);   // no longer than the longest debt
-    CHECK(bucket.settle("a", huge, 1).given_back == 0);
+    CHECK(bucket.settle("a", huge, 1).refunded == 0);
   });
 }
 
@@ -426,11 +426,11 @@ TEST_CASE("an estimate that is settled late comes back in full, if the bucket is
     clock.advance(5s);
     CHECK(bucket.peek("a").remaining == 50);
     Reservation copy = second;
-    CHECK(bucket.settle("a", copy, 5).given_back == 0);
-    CHECK(late.settle("a", second, 5).given_back == 15);
+    CHECK(bucket.settle("a", copy, 5).refunded == 0);
+    CHECK(late.settle("a", second, 5).refunded == 15);
     CHECK(late.peek("a").remaining == 65);
-    CHECK(late.settle("a", first, 60).given_back == 20);
-    CHECK(late.settle("a", first, 50).given_back == 10);
+    CHECK(late.settle("a", first, 60).refunded == 20);
+    CHECK(late.settle("a", first, 50).refunded == 10);
     CHECK(late.peek("a").remaining == 95);
     CHECK(late.cancel("a", first) == 5);  // no more than is spent
     CHECK(late.peek("a").remaining == 100);

@@ -103,7 +103,7 @@ Row verbs() {
   if constexpr (requires(const L& l, RateType type) { l.configure("a", type, 1, 1s); })
     reset.insert("configure");
   if constexpr (requires(const L& l, RateType type) {
-                  l.configure("a", type, 1, 1s, SpentPermits::forgotten);
+                  l.configure("a", type, 1, 1s, SpentUnits::forgotten);
                 })
     reset.insert("³");
   if constexpr (requires(const L& l, Scope s) { l.open(s); }) reset.insert("open");
@@ -138,7 +138,7 @@ TEST_CASE("a refusal has nothing to give back or to settle, whoever was granted"
     Reservation refused = bucket.reserve("k", 1, 0s);
     REQUIRE_FALSE(refused);
     CHECK(bucket.cancel("k", refused) == 0);
-    CHECK(bucket.settle("k", refused, 0).given_back == 0);
+    CHECK(bucket.settle("k", refused, 0).refunded == 0);
     CHECK(bucket.settle("k", refused, 3).charged == 0);
     CHECK(bucket.peek("k").retry_after == 12min);
 
@@ -155,11 +155,11 @@ TEST_CASE("a refusal has nothing to give back or to settle, whoever was granted"
       Reservation none = limiter.reserve("k", 2);
       REQUIRE_FALSE(none.allowed);
       CHECK(none.granted == 0);
-      CHECK(limiter.settle("k", none, 0).given_back == 0);
+      CHECK(limiter.settle("k", none, 0).refunded == 0);
       CHECK(limiter.settle("k", none, 4).charged == 0);
       CHECK(limiter.cancel("k", none) == 0);
       Reservation empty;
-      CHECK(limiter.settle("k", empty, 0).given_back == 0);
+      CHECK(limiter.settle("k", empty, 0).refunded == 0);
       CHECK(limiter.peek("k").remaining == 0);
       limiter.reset("k");
       CHECK(limiter.peek("k").remaining == 5);
@@ -192,7 +192,7 @@ TEST_CASE("a reservation is changed under its own key alone", "[verbs]") {
       for (const Word actual : {0, 2}) {
         const Settlement none = limiter.settle("b", grant, actual, error);
         CHECK(error == Errc::invalid_argument);
-        CHECK(none.given_back == 0);
+        CHECK(none.refunded == 0);
         CHECK(none.charged == 0);
       }
       const auto text = contains_text("the reservation is of another key or name");
@@ -271,7 +271,7 @@ TEST_CASE("units below zero are an invalid cost in every verb, and change nothin
       settles(FixedWindow(store, "window", 5, Calendar::every(1h)));
 
       const SharedSlidingWindow rate(store, "rate");
-      rate.configure("rate", RateType::overall, 5, 1h, SpentPermits::forgotten);
+      rate.configure("rate", RateType::overall, 5, 1h, SpentUnits::forgotten);
       Reservation taken = rate.reserve("rate", 2, 0s);
       Reservation refused = rate.reserve("rate", 5, 0s);
       check([&](auto& e) { return rate.try_acquire("rate", units, e); });
@@ -338,7 +338,7 @@ TEST_CASE("no more comes back than was granted, and nothing twice", "[verbs]") {
         CHECK(limiter.settle("k", taken, 3).charged == 0);
         CHECK(limiter.peek("k").remaining == 1);
         // Of a settlement upwards nothing comes back, only of the grant.
-        CHECK(limiter.settle("k", taken, 0).given_back <= 1);
+        CHECK(limiter.settle("k", taken, 0).refunded <= 1);
         CHECK(taken.granted == 0);
         CHECK(limiter.cancel("k", taken) == 0);
         limiter.reset("k");
@@ -357,7 +357,7 @@ TEST_CASE("no more comes back than was granted, and nothing twice", "[verbs]") {
       check(FixedWindow(store, "window", 5, Calendar::every(1h)));
 
       const SharedSlidingWindow rate(store, "rate");
-      rate.configure("k", RateType::overall, 5, 1h, SpentPermits::forgotten);
+      rate.configure("k", RateType::overall, 5, 1h, SpentUnits::forgotten);
       Reservation permits = rate.reserve("k", 2, 0s);
       CHECK(rate.refund("k", permits, units, error) == 0);
       CHECK(error == Errc::invalid_argument);

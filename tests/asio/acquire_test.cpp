@@ -399,7 +399,7 @@ TEST_CASE("guarded and backed-off calls are coroutines as well", "[asio][calls]"
 TEST_CASE("a shared sliding window is waited for by callbacks and coroutines", "[asio][waiting]") {
   Spent world;
   const SharedSlidingWindow limiter(*world.store, "rate");
-  limiter.configure("api", RateType::overall, 1, 1s, SpentPermits::forgotten);
+  limiter.configure("api", RateType::overall, 1, 1s, SpentUnits::forgotten);
   REQUIRE(limiter.try_acquire("api"));
   const Time start = world.clock.now();
   std::vector<Span> granted;

@@ -220,7 +220,7 @@ TEST_CASE("a call that is cancelled updates nothing, and says whether it was sen
                      signal.slot(), net::bind_executor(io, [&](Error told, Settlement settled) {
                        error = told;
                        ++called;
-                       CHECK(settled.given_back == 0);
+                       CHECK(settled.refunded == 0);
                      })));
     signal.emit(net::cancellation_type::none);
     io.restart();
@@ -235,7 +235,7 @@ TEST_CASE("a call that is cancelled updates nothing, and says whether it was sen
     signal.emit(net::cancellation_type::terminal);  // it is over already
   }
   store.holds = false;
-  CHECK(bucket.settle("a", tokens, 1).given_back == 3);
+  CHECK(bucket.settle("a", tokens, 1).refunded == 3);
 }
 
 TEST_CASE("a reservation is updated on the handler's executor, right before the handler",
@@ -286,7 +286,7 @@ TEST_CASE("a store that ends fails its calls", "[asio]") {
   run(async_try_acquire(jobs, "a", 1));
   run(async_release(jobs, "a", LeaseId{1, 2}));
   run(async_try_acquire(rate, "t", 1));
-  run(async_config(rate, "t"));
+  run(async_configuration(rate, "t"));
   CHECK(tokens.granted == 4);
 
   // The destructor drops what it still holds.
@@ -378,7 +378,7 @@ TEST_CASE("answers of other threads may come before a call has been sent whole",
   const FixedWindow daily(store, "w", 1'000'000, Calendar::daily());
   const ConcurrencyLimiter jobs(store, "j", 3);
   const auto on = [&] { return net::bind_executor(io, net::use_future); };
-  async_configure(rate, "t", RateType::overall, 1000, 1s, SpentPermits::kept, on()).get();
+  async_configure(rate, "t", RateType::overall, 1000, 1s, SpentUnits::kept, on()).get();
   for (std::size_t i = 0; i < scaled(100); ++i) {
     const std::string key(1 + random.below(60), 'k');
     CHECK(async_try_acquire(daily, key, 1, on()).get());

@@ -100,7 +100,7 @@ std::string told(const std::vector<Word>& words) {
   return text;
 }
 std::string told(const Settlement& s) {
-  return std::to_string(s.given_back) + " back, " + std::to_string(s.charged) + " charged";
+  return std::to_string(s.refunded) + " back, " + std::to_string(s.charged) + " charged";
 }
 std::string told(const LearnedSpeed& s) {
   return std::to_string(s.rate) + ", " + std::to_string(s.peak) + " at the peak";
@@ -119,12 +119,12 @@ std::string told(const Lease& lease) {
 template <class Change>
 requires requires(const Change& c) { c.changed; }
 std::string told(const Change& c) { return told(c.changed) + " version " + told(c.version); }
-std::string told(const std::optional<RateSetting>& s) {
+std::string told(const std::optional<RateConfiguration>& s) {
   if (!s) return "none";
   return told(s->rate) + " in " + told(s->interval.count()) + " type " +
          told(static_cast<Word>(s->type)) + " version " + told(s->version);
 }
-std::string told(const std::optional<SharedTokenBucket::Setting>& s) {
+std::string told(const std::optional<SharedTokenBucket::Configuration>& s) {
   if (!s) return "none";
   return told(s->quota.capacity()) + " at " + told(s->quota.refill()) + " version " +
          told(s->version) + ": " + told(s->decision);
@@ -256,7 +256,7 @@ void add_shared_buckets(Entries& entries) {
   SLUICE_VERB(configure, SharedTokenBucket, shared, d.key, Quota::per_second(2 + d.more.value()),
               Inheritance::proportional);
   SLUICE_VERB(try_configure, SharedTokenBucket, shared, d.key, Quota::per_second(3));
-  SLUICE_VERB(config, SharedTokenBucket, shared, d.key);
+  SLUICE_VERB(configuration, SharedTokenBucket, shared, d.key);
   SLUICE_VERB(try_acquire, SharedTokenBucket, shared, d.key, d.cost);
   SLUICE_VERB(try_acquire, SharedTokenBucket, shared, d.key, d.cost, d.id);
   SLUICE_VERB(peek, SharedTokenBucket, shared, d.key, d.cost);
@@ -323,11 +323,11 @@ void add_learned_rates(Entries& entries) {
 
 void add_shared_windows(Entries& entries) {
   SLUICE_VERB(configure, SharedSlidingWindow, rate, "a", RateType::overall, d.more.value(), 2s,
-              SpentPermits::kept);
+              SpentUnits::kept);
   SLUICE_VERB(configure, SharedSlidingWindow, rate, d.key, RateType::per_client, 4, 1s,
-              SpentPermits::forgotten);
+              SpentUnits::forgotten);
   SLUICE_VERB(try_configure, SharedSlidingWindow, rate, d.key, RateType::overall, 3, 1s);
-  SLUICE_VERB(config, SharedSlidingWindow, rate, d.key);
+  SLUICE_VERB(configuration, SharedSlidingWindow, rate, d.key);
   SLUICE_VERB(refresh, SharedSlidingWindow, rate, d.key);
   SLUICE_VERB(try_acquire, SharedSlidingWindow, rate, d.key, d.cost);
   SLUICE_VERB(try_acquire, SharedSlidingWindow, rate, d.key, d.cost, d.id);

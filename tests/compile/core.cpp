@@ -62,7 +62,7 @@ void results_of_shared_limiters_are_looked_at(Store& store, std::error_code& err
   bucket.peek("a", error);                                // error: nodiscard
   bucket.reserve("a", 1, 1s);                             // error: nodiscard
   bucket.borrow("a", 1, 1s);                              // error: nodiscard
-  bucket.config("a");                                       // error: nodiscard
+  bucket.configuration("a");                                       // error: nodiscard
   bucket.configure("a", Quota::per_second(1));
   bucket.reset("a");
   const SharedSlidingWindow rate(store, "rate");
@@ -72,10 +72,10 @@ void results_of_shared_limiters_are_looked_at(Store& store, std::error_code& err
   rate.acquire("tag", 1, 1s);                             // error: nodiscard
   rate.reserve("tag", 1, 1s);                             // error: nodiscard
   rate.peek("tag");                                       // error: nodiscard
-  rate.config("tag");                                     // error: nodiscard
+  rate.configuration("tag");                                     // error: nodiscard
   rate.future_try_acquire("tag");                         // error: nodiscard
   rate.acquire_steps("tag");                              // error: nodiscard
-  rate.configure("tag", RateType::overall, 1, 1s, SpentPermits::forgotten);
+  rate.configure("tag", RateType::overall, 1, 1s, SpentUnits::forgotten);
   rate.reward("tag", 1);
   rate.refresh("tag");
 }

@@ -153,7 +153,7 @@ TEST_CASE("windows add their shares of each window that an outage touches",
       const auto limiter = [&](Store& store) { return SharedSlidingWindow(store, "r"); };
       Fleet<SharedSlidingWindow> fleet(14, clients, limiter, share_among(clients));
       fleet.all.front()->limiter.configure("upstream", RateType::overall, limit, window,
-                                           SpentPermits::forgotten);
+                                           SpentUnits::forgotten);
       live(fleet, percent);
       CHECK_FALSE(check_window(fleet.history(true), window, shares));
       CHECK_FALSE(check_window(fleet.history(false), window, limit));

@@ -382,7 +382,7 @@ TEST_CASE("a shared sliding window that is known goes on under every policy", "[
               : kind == 1 ? Rig(FailurePolicy::closed())
                           : Rig(2);
     const SharedSlidingWindow limiter(rig.store, "api");
-    limiter.configure("partner", RateType::overall, 10, 1s, SpentPermits::forgotten);
+    limiter.configure("partner", RateType::overall, 10, 1s, SpentUnits::forgotten);
     REQUIRE(limiter.try_acquire("partner"));
     rig.trip();
     const SharedSlidingWindow stranger(rig.store, "api");

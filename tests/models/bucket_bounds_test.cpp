@@ -194,7 +194,7 @@ class BucketBounds final : public Model {
   /// More than the estimate is charged whatever the level, and therefore not judged.
   void settle() {
     change([this](const Bucket& bucket, Reservation& r) {
-      return bucket.settle("k", r, random_.between(0, r.granted + r.settled + 2)).given_back;
+      return bucket.settle("k", r, random_.between(0, r.granted + r.settled + 2)).refunded;
     });
   }
   /// The units that come back are also seen in `reset_after`, which tells their fractions, but not

@@ -100,11 +100,11 @@ class ConstantModel final : public Model {
     const bool present = to_word(grant.at) / 60'000'000 == life_.tick() / 60'000'000;
     if (!counts || !present) {
       REQUIRE(settled.charged == 0);
-      REQUIRE(settled.given_back == 0);
+      REQUIRE(settled.refunded == 0);
       return life_.saw(counts ? "settled late" : "settled without effect");
     }
     const Word change = std::max(-used(), more);
-    REQUIRE(settled.charged - settled.given_back == change);
+    REQUIRE(settled.charged - settled.refunded == change);
     used_ += change;
     life_.saw("settled");
   }

@@ -289,11 +289,11 @@ class FixedWindowModel final : public Model {
     const Settlement done = one.settle("k", taken, actual);
     if (more <= 0) {
       REQUIRE(done.charged == 0);
-      REQUIRE(done.given_back == give_back(*grant, -more));
+      REQUIRE(done.refunded == give_back(*grant, -more));
       return;
     }
     const bool present_one = window(grant->decision.at) == window(life_.now());
-    REQUIRE(done.given_back == 0);
+    REQUIRE(done.refunded == 0);
     const bool counts = present_one && (!is_closed() || window(life_.now()) == window(closed_));
     REQUIRE(done.charged == (counts ? more : 0));
     life_.saw(!present_one ? "window is over" : counts ? "charged" : "charged before a block");

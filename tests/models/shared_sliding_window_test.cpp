@@ -106,7 +106,7 @@ class SharedWindowModel final : public Model {
     std::error_code error;
     REQUIRE_FALSE(clients_[1].try_acquire(key, 1, error).allowed);
     REQUIRE(error == Errc::not_configured);
-    configure(SpentPermits::forgotten);
+    configure(SpentUnits::forgotten);
   }
 
   std::vector<Verb> verbs() override {
@@ -115,7 +115,7 @@ class SharedWindowModel final : public Model {
             {"peek", 3, [this] { peek(); }, true},
             {"configure", 2,
              [this] {
-               if (changes_) configure(SpentPermits::kept);
+               if (changes_) configure(SpentUnits::kept);
              },
              true},
             {"begin anew", 1, [this] { begin_anew(); }},
@@ -376,13 +376,13 @@ class SharedWindowModel final : public Model {
             life_.random.between(1, longest_)};
   }
 
-  void configure(SpentPermits spent) {
+  void configure(SpentUnits spent) {
     Limit next = rates_.empty() || !life_.random.one_in(5) ? draw_rate() : limits_.rate();
     // What was charged beyond a rate is none of what a longer interval assumes.
     if (charges_ && !rates_.empty()) next.span = std::min(next.span, limits_.rate().span);
     life_.tell("rate", next.permits);
     life_.tell("interval", next.span);
-    const bool keeps = spent == SpentPermits::kept;
+    const bool keeps = spent == SpentUnits::kept;
     REQUIRE(clients_[0].try_configure(key, RateType::overall, 1, Span{1}).changed ==
             rates_.empty());
     const bool is_same = keeps && !rates_.empty() && next.permits == limits_.rate().permits &&
@@ -396,7 +396,7 @@ class SharedWindowModel final : public Model {
     knows_kept_ = (knows_kept_ || !keeps) && is_clear;
     if (!keeps) rates_.clear();
     rates_.push_back({life_.now(), Span{next.span}, next.permits});
-    const auto setting = client().config(key);
+    const auto setting = client().configuration(key);
     REQUIRE((setting && setting->rate == next.permits && setting->interval == Span{next.span}));
     if (knows_kept_) require_kept();
     life_.changed();
@@ -431,7 +431,7 @@ class SharedWindowModel final : public Model {
     if (!life_.random.one_in(3)) return;
     life_.begin_history();
     begin_log();
-    configure(SpentPermits::forgotten);
+    configure(SpentUnits::forgotten);
     for (Reservation& grant : grants_) {
       REQUIRE(client().cancel(key, grant) == 0);
       REQUIRE(grant.granted == 0);
@@ -480,11 +480,11 @@ class SharedWindowModel final : public Model {
       const Word predicted = take(*grant, -more);
       const Settlement done = client().settle(key, *grant, due);
       REQUIRE(done.charged == 0);
-      return note_back(done.given_back, predicted);
+      return note_back(done.refunded, predicted);
     }
     Permit* const permit = permit_of(*grant);
     const Settlement done = client().settle(key, *grant, due);
-    REQUIRE(done.given_back == 0);
+    REQUIRE(done.refunded == 0);
     if (is_exact_) REQUIRE(done.charged == (permit == nullptr ? 0 : more));
     if (permit != nullptr) permit->units += done.charged;
     life_.saw(done.charged > 0 ? "charged" : "nothing charged");

@@ -236,9 +236,9 @@ class CounterModel final : public Model {
     const Time taken = grant->decision.at;
     Reservation granted(grant->decision, units);
     const Settlement done = one.settle("k", granted, actual);
-    grant->units -= done.given_back;
+    grant->units -= done.refunded;
     const Word changed = change(one, taken, actual - units);
-    REQUIRE(done.given_back == (actual <= units ? changed : 0));
+    REQUIRE(done.refunded == (actual <= units ? changed : 0));
     REQUIRE(done.charged == (actual > units ? changed : 0));
     if (done.charged > 0) life_.saw("charged");
   }

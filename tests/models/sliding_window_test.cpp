@@ -440,12 +440,12 @@ class SlidingWindowModel final : public Model {
     if (more <= 0) {
       const Word back = take(grant, -more);
       const Settlement done = limiter().settle("k", grant, actual);
-      REQUIRE((done.given_back == back && done.charged == 0));
+      REQUIRE((done.refunded == back && done.charged == 0));
       return note_back(back, grant);
     }
     Entry* const entry = entry_of(grant);
     const Settlement done = limiter().settle("k", grant, actual);
-    REQUIRE(done.given_back == 0);
+    REQUIRE(done.refunded == 0);
     REQUIRE(done.charged == (entry == nullptr ? 0 : more));
     REQUIRE(grant.settled == done.charged);
     if (entry == nullptr) return life_.saw("nothing charged");

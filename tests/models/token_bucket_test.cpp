@@ -354,14 +354,14 @@ class TokenBucketModel final : public Model {
     if (actual > paid) {
       charge(actual - paid);
       const Settlement done = bucket().settle("k", r, actual);
-      REQUIRE((done.given_back == 0 && done.charged == charged_));
+      REQUIRE((done.refunded == 0 && done.charged == charged_));
       if (charged_ < actual - paid) life_.saw("charged in part");
       return;
     }
     const Word amount = std::min(paid - actual, before);
     const Word expected = give_back(*held, amount);
     const Settlement done = bucket().settle("k", r, actual);
-    REQUIRE((done.given_back == expected && done.charged == 0));
+    REQUIRE((done.refunded == expected && done.charged == 0));
     given_back(*held, before - amount);
   }
   /// Of a grant ahead that is the last, all: what it found is put back, and charged with the rest.

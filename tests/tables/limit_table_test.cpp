@@ -88,7 +88,7 @@ TEST_CASE("every call of a bucket counts with the table", "[tables]") {
     const TokenBucket bucket(store, "api", table, {.longest = 5min});
     Reservation held = bucket.reserve("bob", 3, 0s);
     REQUIRE(held);
-    CHECK(bucket.settle("bob", held, 1).given_back == 2);
+    CHECK(bucket.settle("bob", held, 1).refunded == 2);
     CHECK(bucket.try_acquire_up_to("bob", 3).granted == 2);
     CHECK(bucket.reserve("bob", 1, 1min).wait() == 20s);
     CHECK(bucket.block("carol", 2min));
@@ -245,7 +245,7 @@ TEST_CASE("sliding windows take the limits of each key from a table", "[tables]"
     CHECK(admitted(limit, "carol") == 2);
     Reservation held = limit.reserve("dave", 6);
     REQUIRE(held);
-    CHECK(limit.settle("dave", held, 4).given_back == 2);
+    CHECK(limit.settle("dave", held, 4).refunded == 2);
     table->replace(LimitList(WindowLimits{{3, 1s}, {10, 1min}}));
     CHECK_FALSE(limit.try_acquire("dave"));
     clock.advance(1s);

@@ -269,7 +269,7 @@ TEST_CASE(
   for_each_store([](Store& store, VirtualClock& clock) {
     const SharedSlidingWindow one(store, "rate");
     const SharedSlidingWindow other(store, "rate");
-    one.configure("api", RateType::overall, 2, 1s, SpentPermits::forgotten);
+    one.configure("api", RateType::overall, 2, 1s, SpentUnits::forgotten);
     const VirtualClock::AutoAdvance moving(clock);
     const Time start = clock.now();
     for (int i = 0; i < 8; ++i) {
@@ -310,7 +310,7 @@ TEST_CASE("a wait for a shared sliding window that is stopped charges nothing",
           "[waiting][shared_sliding_window]") {
   for_each_store([](Store& store, VirtualClock& clock) {
     const SharedSlidingWindow limiter(store, "rate");
-    limiter.configure("api", RateType::overall, 1, 10s, SpentPermits::forgotten);
+    limiter.configure("api", RateType::overall, 1, 10s, SpentUnits::forgotten);
     REQUIRE(limiter.try_acquire("api"));
     const Time start = clock.now();
     std::stop_source stop;

@@ -47,7 +47,7 @@ Backlog run_slots(const BacklogOptions& options) {
 Backlog run_shared_sliding_window(const BacklogOptions& options) {
   return run_keyed<SharedSlidingWindow>(options, [](Store& store) {
     auto limiter = std::make_unique<SharedSlidingWindow>(store, "rate");
-    limiter->configure("a", RateType::overall, 10, 1s, SpentPermits::forgotten);
+    limiter->configure("a", RateType::overall, 10, 1s, SpentUnits::forgotten);
     return limiter;
   });
 }

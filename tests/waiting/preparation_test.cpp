@@ -51,7 +51,7 @@ struct Scene {
     configure(3, 1s, type);
   }
   void configure(Word permits, Span interval, RateType type = RateType::overall,
-                 SpentPermits spent = SpentPermits::kept) {
+                 SpentUnits spent = SpentUnits::kept) {
     (void)elsewhere.configure("t", type, permits, interval, spent);
   }
   std::shared_ptr<Probe<SharedSlidingWindow>> wait(Cost permits = 1,
@@ -184,7 +184,7 @@ TEST_CASE("a claim of a rate is an estimate that is settled, and given back",
   CHECK(scene.left() == 1);
 
   // By the rate of the grant, if that has changed; of a log that is not in use, nobody sees it.
-  scene.configure(9, 1min, RateType::overall, SpentPermits::forgotten);
+  scene.configure(9, 1min, RateType::overall, SpentUnits::forgotten);
   scene.store.time.advance(2s);
   (void)scene.wait(claims);
   scene.configure(12, 1min);
@@ -194,7 +194,7 @@ TEST_CASE("a claim of a rate is an estimate that is settled, and given back",
   CHECK(scene.elsewhere.cancel("t", one) == 2);
   scene.store.time.advance(2s);
   (void)scene.wait(claims);
-  scene.configure(4, 1min, RateType::overall, SpentPermits::forgotten);
+  scene.configure(4, 1min, RateType::overall, SpentUnits::forgotten);
   CHECK(scene.elsewhere.try_acquire("t", 2));
   scene.grants.settle(0, 1);
   CHECK(scene.left() == 2);
@@ -431,7 +431,7 @@ TEST_CASE("a wait ends at its deadline though the rate has not been read",
       Scene scene;
       if (is_refused) {
         (void)scene.elsewhere.try_acquire("t", 3);
-        (void)scene.rate.config("t");
+        (void)scene.rate.configuration("t");
       }
       const Time start = scene.store.time.now();
       scene.store.holds = !is_refused;
@@ -511,7 +511,7 @@ TEST_CASE("a late answer of a rate that was asked for comes back", "[waiting][pr
 TEST_CASE("a rate that has changed is not read after the end of the wait",
           "[waiting][preparation]") {
   Scene scene;
-  (void)scene.rate.config("t");
+  (void)scene.rate.configuration("t");
   scene.configure(4, 1h);
   scene.store.holds = true;
   const auto waiting = scene.wait(1, 1s);
@@ -528,7 +528,7 @@ TEST_CASE("a rate that has changed is not read after the end of the wait",
 TEST_CASE("a wait does not end while its request is handed over to the store",
           "[waiting][preparation]") {
   Scene scene;
-  (void)scene.rate.config("t");
+  (void)scene.rate.configuration("t");
   scene.store.holds = true;
   bool was_over = true;
   scene.tap.sent = [&](std::string_view) {

@@ -301,7 +301,7 @@ inline std::vector<WakeRow> wake_rows() {
   refunds(rate, take_rate);
   row("configure", 1min, rate, Reservation{}, take_rate,
       [](const SharedSlidingWindow& l, Reservation&, Form form) {
-        GIVE_BACK(form, configure, l, "a", RateType::overall, 7, 1h, SpentPermits::kept);
+        GIVE_BACK(form, configure, l, "a", RateType::overall, 7, 1h, SpentUnits::kept);
       });
 
   const auto lock = [](Store& store) { return SlotLock(store, "x", 1h); };

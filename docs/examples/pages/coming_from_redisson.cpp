@@ -30,6 +30,6 @@ int main() {
   std::cout << limiter.peek("partner").remaining << " available\n";  // availablePermits()
 
   // limiter.setRate(RateType.OVERALL, 20, Duration.ofSeconds(2));  which forgets what is spent
-  limiter.configure("partner", RateType::overall, 20, 2s, SpentPermits::forgotten);
+  limiter.configure("partner", RateType::overall, 20, 2s, SpentUnits::forgotten);
   std::cout << limiter.peek("partner").remaining << " available\n";
 }

@@ -24,8 +24,8 @@ int main() {
   console.configure("alice", Quota::per_second(20), Inheritance::additive);
   std::cout << worker.try_acquire("alice", 10) << '\n';
 
-  const auto setting = worker.config("alice");
-  std::cout << setting->quota << ", version " << setting->version << '\n';
+  const auto configuration = worker.configuration("alice");
+  std::cout << configuration->quota << ", version " << configuration->version << '\n';
 
   Reservation held = worker.reserve("alice", 10, 1s);
   std::cout << "reserved, starts in " << held.wait().count() / 1000 << " ms\n";

@@ -23,6 +23,6 @@ int main() {
   // A caller that knows the cost only afterwards takes an estimate and settles.
   clock.advance(1s);
   Reservation taken = bucket.reserve("alice", 5, 0s);
-  std::cout << "settled, " << bucket.settle("alice", taken, 2).given_back << " tokens refunded\n";
+  std::cout << "settled, " << bucket.settle("alice", taken, 2).refunded << " tokens refunded\n";
   std::cout << bucket.peek("alice") << '\n';
 }

@@ -30,7 +30,7 @@ namespace sluice {
 class Utilization;
 enum class Inheritance : Word;
 enum class RateType : Word;
-enum class SpentPermits : std::uint8_t;
+enum class SpentUnits : std::uint8_t;
 struct LeaseId;
 struct SlotPermit;
 struct ToldLimit;
@@ -54,7 +54,7 @@ SLUICE_ASYNC_STEP(Penalize, penalize, penalize_step);
 SLUICE_ASYNC_STEP(Reset, reset, reset_step);
 SLUICE_ASYNC_CALL(Configure, configure);
 SLUICE_ASYNC_CALL(TryConfigure, try_configure);
-SLUICE_ASYNC_CALL(Config, config);
+SLUICE_ASYNC_CALL(Configuration, configuration);
 SLUICE_ASYNC_CALL(Refresh, refresh);
 SLUICE_ASYNC_CALL(Remaining, remaining);
 SLUICE_ASYNC_CALL(Synchronize, synchronize);
@@ -140,13 +140,14 @@ inline constexpr detail::AsyncVerb<detail::Reset, detail::Silently<const Key&>, 
 /// configure() and try_configure()
 inline constexpr detail::AsyncVerb<detail::Configure,
                                    detail::With<const Key&, const Quota&, Inheritance>,
-                                   detail::With<const Key&, RateType, Word, Span, SpentPermits>>
+                                   detail::With<const Key&, RateType, Word, Span, SpentUnits>>
     async_configure{};
 inline constexpr detail::AsyncVerb<detail::TryConfigure, detail::With<const Key&, const Quota&>,
                                    detail::With<const Key&, RateType, Word, Span>>
     async_try_configure{};
-/// config()
-inline constexpr detail::AsyncVerb<detail::Config, detail::With<const Key&>> async_config{};
+/// configuration()
+inline constexpr detail::AsyncVerb<detail::Configuration, detail::With<const Key&>>
+    async_configuration{};
 /// SharedSlidingWindow::refresh()
 inline constexpr detail::AsyncVerb<detail::Refresh, detail::With<const Key&>> async_refresh{};
 

@@ -124,7 +124,7 @@ class RefundVerb : public ReservationChange {
   using Result = Word;
   explicit RefundVerb(const ReservationChange& change) noexcept : ReservationChange(change) {}
   [[nodiscard]] Word take(std::error_code& error) const noexcept {
-    return settlement(error).given_back;
+    return settlement(error).refunded;
   }
 };
 

@@ -20,7 +20,7 @@ enum class RateType : Word {
 };
 
 /// The configuration of a key in the store.
-struct RateSetting {
+struct RateConfiguration {
   RateType type;
   Word rate;  ///< units in any `interval`
   Span interval;
@@ -36,7 +36,7 @@ struct SharedSlidingWindowOptions {
 };
 
 /// What happens to spent units when the rate changes.
-enum class SpentPermits : std::uint8_t {
+enum class SpentUnits : std::uint8_t {
   kept,       ///< they also count under the new rate
   forgotten,  ///< nothing is spent
 };
@@ -117,13 +117,13 @@ class SharedSlidingWindow : public KeyedLimiter<SharedSlidingWindow> {
   /// interval may hold as many as both rates allow together. The rate that is in force already
   /// changes nothing, unless spent units are to be forgotten.
   Change configure(const KeyArg& key, RateType type, Word rate, SpanArg interval,
-                   SpentPermits spent = SpentPermits::kept) const;
-  Change configure(const KeyArg& key, RateType type, Word rate, SpanArg interval,
-                   SpentPermits spent, std::error_code& error) const noexcept;
+                   SpentUnits spent = SpentUnits::kept) const;
+  Change configure(const KeyArg& key, RateType type, Word rate, SpanArg interval, SpentUnits spent,
+                   std::error_code& error) const noexcept;
   /// The configuration in force, or none.
-  [[nodiscard]] std::optional<RateSetting> config(const KeyArg& key) const;
-  [[nodiscard]] std::optional<RateSetting> config(const KeyArg& key,
-                                                  std::error_code& error) const noexcept;
+  [[nodiscard]] std::optional<RateConfiguration> configuration(const KeyArg& key) const;
+  [[nodiscard]] std::optional<RateConfiguration> configuration(
+      const KeyArg& key, std::error_code& error) const noexcept;
 
   /// As in KeyedLimiter. `retry_after` of a refusal is exact. Errc::cost_exceeds_capacity if `cost`
   /// exceeds the rate.

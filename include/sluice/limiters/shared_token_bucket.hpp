@@ -42,7 +42,7 @@ class SharedTokenBucket : public KeyedLimiter<SharedTokenBucket> {
                     Span keep_alive = default_keep_alive);
 
   /// The configuration of a key in the store.
-  struct Setting {
+  struct Configuration {
     Quota quota;
     Word version;       ///< increases by one with each change
     Decision decision;  ///< what remains, and until when the bucket is not full
@@ -67,9 +67,9 @@ class SharedTokenBucket : public KeyedLimiter<SharedTokenBucket> {
   Change configure(const KeyArg& key, const Quota& quota, Inheritance inheritance,
                    std::error_code& error) const noexcept;
   /// The configuration in force, or none.
-  [[nodiscard]] std::optional<Setting> config(const KeyArg& key) const;
-  [[nodiscard]] std::optional<Setting> config(const KeyArg& key,
-                                              std::error_code& error) const noexcept;
+  [[nodiscard]] std::optional<Configuration> configuration(const KeyArg& key) const;
+  [[nodiscard]] std::optional<Configuration> configuration(const KeyArg& key,
+                                                           std::error_code& error) const noexcept;
 
   /// As in KeyedLimiter, with Decision::limit filled in.
   [[nodiscard]] Decision try_acquire(const KeyArg& key, Cost cost = 1) const;

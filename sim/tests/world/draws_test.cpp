@@ -85,7 +85,7 @@ net::awaitable<void> choose(Drawing& in) {
 
 net::awaitable<void> share_a_rate(Drawing& in) {
   SharedSlidingWindow(in.world.store(), "k")
-      .configure("rate", RateType::per_client, 1, 1s, SpentPermits::forgotten);
+      .configure("rate", RateType::per_client, 1, 1s, SpentUnits::forgotten);
   const SharedSlidingWindow rate(in.store, "k");
   CHECK(co_await async_acquire(rate, "rate", 1, Deadline::never()));
 }

@@ -213,7 +213,7 @@ struct Rig {
         limiters(std::make_unique<Limiters>(front->store(), across)) {
     SharedTokenBucket(world->store(), "shared").configure("k", Quota::per(1, 3s).burst(1));
     SharedSlidingWindow(world->store(), "k")
-        .configure("rate", RateType::overall, 1, 3s, SpentPermits::forgotten);
+        .configure("rate", RateType::overall, 1, 3s, SpentUnits::forgotten);
     Gates gates(world->store(), "gates", {"host"}, {.ramp = 1h, .spacing = 3s});
     gates.close(gates.scope("host", "k"), 1us);
     limiters->spawn(*world, alive);
@@ -370,7 +370,7 @@ TEST_CASE(
   auto link = world.connect(slow);
   auto limiters = std::make_unique<Limiters>(*link, across);
   SharedSlidingWindow(world.store(), "k")
-      .configure("rate", RateType::overall, 1, 3s, SpentPermits::forgotten);
+      .configure("rate", RateType::overall, 1, 3s, SpentUnits::forgotten);
   int alive = 0;
   int failed = 0;
   bool gone = false;

@@ -20,7 +20,7 @@ struct Rig {
   Rig() { every(3s); }
 
   void every(Span interval) {
-    here.configure("rate", RateType::overall, 1, interval, SpentPermits::forgotten);
+    here.configure("rate", RateType::overall, 1, interval, SpentUnits::forgotten);
   }
   void wait() {
     sluice::asio::async_acquire(

@@ -143,7 +143,7 @@ TEST_CASE("a key that the server evicted costs what it held once, and nothing la
   CHECK(bucket.try_acquire("b").retry_after == 100ms);
 
   const SharedSlidingWindow limiter(zoo.store(), "rate");
-  limiter.configure("partner", RateType::overall, 3, 1min, SpentPermits::forgotten);
+  limiter.configure("partner", RateType::overall, 3, 1min, SpentUnits::forgotten);
   CHECK(limiter.try_acquire("partner", 3).allowed);
   for (const std::string& key : zoo.keys()) {
     if (key.starts_with("{partner}:rate%3agrants")) zoo.admin({"DEL", key});

@@ -108,20 +108,20 @@ struct SharedSlidingWindow::Verbs {
   };
   /// Remembers a rate that was read.
   struct AsRead {
-    std::optional<RateSetting> operator()(const Outcome& outcome,
-                                          std::error_code& error) const noexcept;
+    std::optional<RateConfiguration> operator()(const Outcome& outcome,
+                                                std::error_code& error) const noexcept;
     std::shared_ptr<const Rates> rates;
     Key key;
   };
-  struct AsConfig {
-    std::optional<RateSetting> operator()(const std::optional<RateSetting>& read,
-                                          std::error_code& error) const noexcept {
+  struct AsConfiguration {
+    std::optional<RateConfiguration> operator()(const std::optional<RateConfiguration>& read,
+                                                std::error_code& error) const noexcept {
       if (error == Errc::not_configured) error.clear();
       return read;
     }
   };
   struct AsRefreshed {
-    detail::Done operator()(const std::optional<RateSetting>& /*read*/,
+    detail::Done operator()(const std::optional<RateConfiguration>& /*read*/,
                             std::error_code& /*error*/) const noexcept {
       return {};
     }
@@ -157,10 +157,10 @@ struct SharedSlidingWindow::Verbs {
   static Configure try_configure(const SharedSlidingWindow& limiter, const Key& key, RateType type,
                                  Word rate, Span interval);
   static Configure configure(const SharedSlidingWindow& limiter, const Key& key, RateType type,
-                             Word rate, Span interval, SpentPermits spent);
+                             Word rate, Span interval, SpentUnits spent);
   static Read read(const SharedSlidingWindow& limiter, const Key& key);
-  static detail::MappedVerb<Read, AsConfig> config(const SharedSlidingWindow& limiter,
-                                                   const Key& key) {
+  static detail::MappedVerb<Read, AsConfiguration> configuration(const SharedSlidingWindow& limiter,
+                                                                 const Key& key) {
     return {read(limiter, key), {}};
   }
   static detail::MappedVerb<Read, AsRefreshed> refresh(const SharedSlidingWindow& limiter,

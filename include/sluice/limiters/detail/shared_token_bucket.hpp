@@ -30,9 +30,9 @@ struct SharedTokenBucket::Verbs : detail::BucketVerbs<SharedTokenBucket> {
       return {detail::word_of(outcome, 1) != 0, detail::word_of(outcome, 0)};
     }
   };
-  struct AsSetting {
-    std::optional<Setting> operator()(const Outcome& outcome,
-                                      std::error_code& error) const noexcept;
+  struct AsConfiguration {
+    std::optional<Configuration> operator()(const Outcome& outcome,
+                                            std::error_code& error) const noexcept;
   };
   using Limited = detail::StepVerb<WithLimit>;
   using Reserve = detail::StepVerb<AsReservation>;
@@ -70,7 +70,8 @@ struct SharedTokenBucket::Verbs : detail::BucketVerbs<SharedTokenBucket> {
                              Inheritance inheritance) {
     return configuring(bucket, bucket.configure_step(key, quota, inheritance));
   }
-  static detail::StepVerb<AsSetting> config(const SharedTokenBucket& bucket, const Key& key) {
+  static detail::StepVerb<AsConfiguration> configuration(const SharedTokenBucket& bucket,
+                                                         const Key& key) {
     return {bucket.store(), bucket.peek_step(key, 0), {}};
   }
 
