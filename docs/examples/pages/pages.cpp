@@ -30,13 +30,6 @@ namespace pages {
 using namespace sluice;
 using namespace std::chrono_literals;
 
-namespace architecture_page {
-struct Shown {
-  virtual ~Shown() = default;
-virtual void execute(const Plan& plan, Completion done) noexcept = 0;
-};
-}  // namespace architecture_page
-
 namespace calls_page {
 struct Rows {
   bool send_next();

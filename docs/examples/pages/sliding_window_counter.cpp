@@ -20,7 +20,7 @@ int main() {
   std::cout << taken << '\n';
 
   std::cout << limit.refund("alice", taken, 1) << " unit refunded\n";
-  limit.block("alice", 24s);  // an upstream has asked to wait
+  limit.block("alice", 24s);  // an API has asked to wait
   std::cout << limit.try_acquire("alice") << '\n';
   clock.advance(24s);  // half of the window has passed: the ten units count as five
   std::cout << limit.peek("alice") << '\n';

@@ -8,7 +8,7 @@ using namespace sluice;
 using namespace sluice::testing;
 using namespace std::chrono_literals;
 
-/// Calls an API that bills every call: never without a permit, and never twice for one.
+/// Calls an API that bills every call: never without a grant, and never twice for one.
 class Geocoder {
  public:
   enum class Result { called, later, failed };

@@ -28,7 +28,7 @@ class Worker {
   Time next_{};
 };
 
-TEST_CASE("four workers share what an upstream allows") {
+TEST_CASE("four workers share what an API allows") {
   VirtualClock clock;
   const auto store = make_virtual_store(clock);
   Recording recording;

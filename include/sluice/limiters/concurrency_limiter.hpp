@@ -84,7 +84,7 @@ class ConcurrencyLimiter : public Waitable {
   static constexpr Span max_block{LeasesRule::max_block};  ///< 365 days
 
   /// Grants no lease until `span` from now, under any limit up to 2^50, and wait hints include the
-  /// block: for an upstream that asks for a pause. A later end of an earlier block stays in force;
+  /// block: for an API that asks for a pause. A later end of an earlier block stays in force;
   /// held leases stay held and can be renewed and released. reset() ends the block. Refused, and
   /// nothing changes, only if LeasesRule::max_holders leases leave no room for it. `remaining` is
   /// 0, and `reset_after` is when the last lease and the block will have ended. Range: 0, which

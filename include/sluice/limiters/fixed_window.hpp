@@ -78,7 +78,7 @@ class FixedWindow : public KeyedLimiter<FixedWindow> {
   Decision penalize(const KeyArg& key, Cost amount) const;
   Decision penalize(const KeyArg& key, Cost amount, std::error_code& error) const noexcept;
 
-  /// Admits nothing until `span` from now, and wait hints include the block: for an upstream that
+  /// Admits nothing until `span` from now, and wait hints include the block: for an API that
   /// asks for a pause. A later end of an earlier block stays in force. What was used stays used:
   /// the block ends within a window, with what is left of that one; meanwhile refund(), settle(),
   /// reward() and penalize() count in that window if it is the current one, and do not end the

@@ -1,4 +1,4 @@
-// Gates, on any store: an upstream's "retry after" for an account or a token closes that scope for
+// Gates, on any store: an API's "retry after" for an account or a token closes that scope for
 // the whole fleet. See sluice/rules/gate.hpp for the rule.
 #pragma once
 
@@ -54,7 +54,7 @@ class Scope {
   std::size_t kind_bytes_;
 };
 
-/// The gates of one upstream. A closed gate refuses calls until it opens, in all processes that
+/// The gates of one API. A closed gate refuses calls until it opens, in all processes that
 /// share the store.
 ///
 ///     const Gates gates{*store, "adwords", {"account", "developer"}};
@@ -77,7 +77,7 @@ class Gates : public Waitable {
   using Grant = Decision;                            ///< what acquire() returns
   static constexpr const char* type_name = "Gates";  ///< in messages of exceptions
 
-  /// `kinds` are the kinds of scope of this upstream. Throws std::invalid_argument if there is
+  /// `kinds` are the kinds of scope of this API. Throws std::invalid_argument if there is
   /// none, if one is empty, occurs twice, is longer than 64 bytes or contains '=', if a hashed kind
   /// is not among them, if an option is out of range, or if `name` is empty or longer than 1 MiB.
   Gates(const StoreHandle& store, detail::TextArg name, std::vector<std::string> kinds,
@@ -88,7 +88,7 @@ class Gates : public Waitable {
               std::move(options)) {}
 
   /// Makes a scope. Throws std::invalid_argument if the kind is unknown, or if the id is empty or
-  /// longer than 1 MiB minus the kind: an answer of the upstream without an id does not close an
+  /// longer than 1 MiB minus the kind: an answer of the API without an id does not close an
   /// unrelated gate.
   [[nodiscard]] Scope scope(detail::TextArg kind, detail::TextArg id) const;
   /// The id is the number in decimal digits, as in a Key.

@@ -135,7 +135,7 @@ class SlidingWindow : public KeyedLimiter<SlidingWindow> {
   }
 
   /// Describes the windows that can never bind, because others always refuse first. This is
-  /// harmless in windows that are copied from an upstream's documentation; otherwise a limit or a
+  /// harmless in windows that are copied from an API's documentation; otherwise a limit or a
   /// span is probably misplaced. One text a window; empty if every window matters.
   ///
   ///     // {{10, 5s}, {5, 60s}}:

@@ -58,7 +58,7 @@ class SlidingWindowCounter : public KeyedLimiter<SlidingWindowCounter> {
     return decide(store(), penalize_step(key, amount), error);
   }
 
-  /// Admits nothing until `span` from now, and wait hints include the block: for an upstream that
+  /// Admits nothing until `span` from now, and wait hints include the block: for an API that
   /// asks for a pause. A later end of an earlier block stays in force. The counts stay and age as
   /// usual; changing them does not end the block, reset() does. Range: 0, which changes nothing, to
   /// max_block, else Errc::invalid_argument. If the clock is set back, the block lasts longer by

@@ -52,7 +52,7 @@ struct SlotLockOptions {
 ///       if (permit.valid_at(store->clock().now())) call();
 ///     }
 ///
-/// A key without a name gets the limiter's name; use a key for what the upstream counts by. The
+/// A key without a name gets the limiter's name; use a key for what the API counts by. The
 /// lock spaces the beginnings of calls and does not limit how many run at once. One round trip a
 /// call. Immutable: one object serves any number of threads. Borrows or owns its store: see
 /// StoreHandle.
@@ -115,7 +115,7 @@ class SlotLock : public Waitable {
   Word cancel(const KeyArg& key, const SlotPermit& permit) const;
   Word cancel(const KeyArg& key, const SlotPermit& permit, std::error_code& error) const noexcept;
 
-  /// Reserves no slot that begins within `span` from now: for an upstream that asks for a pause. A
+  /// Reserves no slot that begins within `span` from now: for an API that asks for a pause. A
   /// later end of an earlier block stays in force, and reserved slots keep their time; reset() ends
   /// the block. `reset_after` is when the next slot may begin. Slots that were reserved before a
   /// block can no longer be cancelled: cancel() returns 0, also for a slot after the block, behind

@@ -1,6 +1,6 @@
 // Gate: a scope that is closed until a time, and then reopens one call at a time.
 //
-// An upstream's "retry after 30 s" closes the gate of its scope for all clients. The latest end
+// An API's "retry after 30 s" closes the gate of its scope for all clients. The latest end
 // counts, and none is further ahead than the cap. Reopening is paced: for `ramp` after the gate has
 // opened, calls pass `spacing` apart; then it is free, and passing writes nothing.
 //
