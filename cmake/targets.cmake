@@ -74,7 +74,7 @@ function(sluice_program target)
   sluice_hardening(${target})
 endfunction()
 
-# sluice_test_options(<target>): tests take longer to compile than to run. All have the same options, on
+# sluice_test_options(<target>): tests and examples take longer to compile than to run. All have the same options, on
 # which precompiled headers depend.
 function(sluice_test_options target)
   target_compile_definitions(${target} PRIVATE _FILE_OFFSET_BITS=64)  # as hiredis has it
@@ -176,6 +176,7 @@ endfunction()
 function(sluice_example name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES;LABELS")
   sluice_program(example_${name} SOURCES ${arg_SOURCES} LIBRARIES ${arg_LIBRARIES})
+  sluice_test_options(example_${name})
   add_test(NAME example_${name} COMMAND example_${name})
   set_tests_properties(example_${name} PROPERTIES TIMEOUT 300 LABELS "example;${arg_LABELS}")
 endfunction()
