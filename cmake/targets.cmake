@@ -50,6 +50,16 @@ function(sluice_precompile target)
   endif()
 endfunction()
 
+# sluice_waits(<target>...): these wait for servers or for what they call. Under sanitizers they are not optimized, since
+# their coroutines take twice as long to compile then.
+function(sluice_waits)
+  if(SLUICE_SANITIZE)
+    foreach(target IN LISTS ARGV)
+      target_compile_options(${target} PRIVATE -O0)
+    endforeach()
+  endif()
+endfunction()
+
 # sluice_simulator(<target> <component>): a library of the simulator, whose public headers are in sim/include.
 function(sluice_simulator target component)
   sluice_library(${target} ${component})
