@@ -56,7 +56,7 @@ struct Costed {
 ///                    {.deadline = 30s, .budget = &budget});
 ///     const std::string text = ask([&] {
 ///       const auto answer = model.ask(prompt);
-///       if (answer.status == 429) throw RateLimited(answer.retry_after);
+///       if (answer.status == 429) throw RateLimited(answer.feedback.wait());
 ///       return Costed<std::string>{answer.text, answer.tokens};
 ///     });
 ///
