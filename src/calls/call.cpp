@@ -216,12 +216,25 @@ Grants CallTries::acquire(const StopToken& stop) {
   return grants;
 }
 
-void CallTries::learn(Cost actual) const {
+void CallTries::learn(const Grants& grants, Cost actual) const {
+  // What every limiter can charge.
+  static_assert(LearnedEstimate::max_cost <= LearnedRateRule::max_cost);
+  constexpr Word most = LearnedEstimate::max_cost;
+  const CallName call{"Grants", "settle"};
+  if (actual.value() < 0 || actual.value() > most) {
+    throw failed_with(call, Errc::invalid_cost, not_allowed("cost", actual.value(), 0, most));
+  }
+  for (auto i = next_estimate(0); i < claims().size(); i = next_estimate(i + 1)) {
+    const ClaimedLimit& limit = *grants.limits()[i];
+    if (!limit.is_settled()) continue;
+    throw failed_with(call, Errc::invalid_argument,
+                      "\"" + limit.name() + "\" was settled before, by the function");
+  }
   for (const Claim& claim : claims()) claim.learn(actual);
 }
 
 void CallTries::settle(Grants& grants, Cost actual) const {
-  learn(actual);
+  learn(grants, actual);
   for (auto i = next_estimate(0); i < claims().size(); i = next_estimate(i + 1)) {
     grants.settle(i, actual);
   }

@@ -20,7 +20,6 @@
 namespace sluice {
 namespace {
 
-constexpr Word most_cost = Word{1} << 40;
 /// Costs below two `steps` have buckets of their own; from there on each power of two has `steps`.
 constexpr unsigned step_bits = 4;
 constexpr Word steps = Word{1} << step_bits;
@@ -78,7 +77,7 @@ class LearnedCosts {
     std::size_t bucket = 0;
     double sum = counts_[0];
     while (sum < rank && bucket + 1 < counts_.size()) sum += counts_[++bucket];
-    return std::min(top_of(bucket), most_cost);
+    return std::min(top_of(bucket), LearnedEstimate::max_cost);
   }
 
   const EstimatorOptions options_;
@@ -97,11 +96,11 @@ Cost LearnedEstimate::cost() const noexcept {
 }
 
 void LearnedEstimate::learn(Cost actual) const {
-  if (actual.value() < 0) {
+  if (actual.value() < 0 || actual.value() > max_cost) {
     throw detail::failed_with({"LearnedEstimate", "learn"}, Errc::invalid_cost,
-                              detail::not_allowed("cost", actual.value(), 0, word_limit));
+                              detail::not_allowed("cost", actual.value(), 0, max_cost));
   }
-  costs_->learn(std::min(actual.value(), most_cost));
+  costs_->learn(actual.value());
 }
 
 /// The classes, the one that was asked for least recently last.

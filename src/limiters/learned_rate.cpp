@@ -21,7 +21,17 @@ Word rate_of(Word units, Word span) noexcept {
 
 Word rate_of(const Quota& quota) noexcept { return rate_of(quota.refill(), quota.period()); }
 
+void require_rate(const char* option, const Quota& quota) {
+  if (!quota.is_never() && !quota.is_unlimited()) return;
+  throw std::invalid_argument(std::string("learned rate: ") + option +
+                              " must be a rate, 1 to 10^12 millionths a second, got " +
+                              to_string(quota));
+}
+
 Rule::Pace valid_pace(const LearnedRateOptions& options) {
+  require_rate("initial", options.initial);
+  require_rate("least", options.least);
+  require_rate("most", options.most);
   const Word initial = rate_of(options.initial);
   const Word least = rate_of(options.least);
   const Word most = rate_of(options.most);

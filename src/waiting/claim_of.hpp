@@ -70,6 +70,7 @@ class ClaimOf : public ClaimedLimit {
     }
   }
   void settled() noexcept override { settled_ = true; }
+  bool is_settled() const noexcept override { return settled_; }
   bool learns() const noexcept override { return is_learning; }
   std::optional<Step> limited_step() noexcept override {
     if constexpr (is_learning) {

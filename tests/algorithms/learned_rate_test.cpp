@@ -153,6 +153,14 @@ TEST_CASE("bounds that contradict each other are refused, and named", "[learned_
   CHECK(rejected({.initial = second(5), .least = second(9), .most = second(8)}).find("most 8/s") !=
         std::string::npos);
   CHECK(!rejected({.most = second(1'000'001)}).empty());
+  for (const Quota& none : {Quota::never(), Quota::unlimited()}) {
+    const std::string rule =
+        " must be a rate, 1 to 10^12 millionths a second, got " + to_string(none);
+    CHECK(rejected({.initial = none, .most = second(1'000'000)}) == "learned rate: initial" + rule);
+    CHECK(rejected({.initial = second(1'000'000), .least = none, .most = second(1'000'000)}) ==
+          "learned rate: least" + rule);
+    CHECK(rejected({.most = none}) == "learned rate: most" + rule);
+  }
   CHECK(!rejected({.least = Quota::per(1, 24h * 365)}).empty());
   CHECK(!rejected({.forget = 1min - 1us}).empty());
   CHECK(!rejected({.forget = 365 * 24h + 1us}).empty());

@@ -242,6 +242,49 @@ TEST_CASE("the exception of a coroutine whose cost cannot be charged has the res
   CHECK(windows.peek("a").remaining == 500);
 }
 
+TEST_CASE("a coroutine whose cost is not in order settles and learns nothing, and keeps the result",
+          "[asio][claims]") {
+  World world;
+  const TokenBucket tokens(*world.store, "t", Quota::per_hour(1000));
+  const SlidingWindow windows(*world.store, "w", {{1000, 1h}});
+  Estimator estimator({.least = 1});
+  const LearnedEstimate learned = estimator.of("model", 300);
+  const Call call({{tokens, "a", learned}, {windows, "a", Estimate{300}}});
+  struct Row {
+    Word cost;
+    bool settles_itself;
+    Errc code;
+  };
+  for (const Row& row : {Row{120, true, Errc::invalid_argument}, Row{-1, false, Errc::invalid_cost},
+                         Row{LearnedEstimate::max_cost + 1, false, Errc::invalid_cost}}) {
+    CAPTURE(row.cost);
+    tokens.reset("a");
+    windows.reset("a");
+    const auto served = [&](Grants& grants) -> awaitable<Costed<std::string>> {
+      if (row.settles_itself) grants.settle(1, 10);
+      co_return Costed<std::string>{"answer", row.cost};
+    };
+    int results = 0;
+    const auto look = [&](const std::exception_ptr& failed) {
+      try {
+        std::rethrow_exception(failed);
+      } catch (NotSettled<std::string>& error) {
+        results += error.result() == "answer" ? 1 : 0;
+        CHECK(error.code() == row.code);
+      }
+    };
+    boost::asio::co_spawn(
+        world.context, async_call(call, served),
+        [&](const std::exception_ptr& failed, const std::string& /*result*/) { look(failed); });
+    world.context.restart();
+    world.context.poll();
+    CHECK(results == 1);
+    CHECK(tokens.peek("a").remaining == 700);
+    CHECK(windows.peek("a").remaining == (row.settles_itself ? 990 : 700));
+    CHECK(learned.cost().value() == 300);
+  }
+}
+
 TEST_CASE("a call that is cancelled as its function ends is accounted for all the same",
           "[asio][claims]") {
   World world;

@@ -79,12 +79,88 @@ TEST_CASE("a result whose cost cannot be charged is in the exception", "[calls][
     CHECK(std::string(error.what()).find("Grants::settle: ") == 0);
   }
   CHECK(is_thrown);
-  store.heal();
-  CHECK_THROWS_AS(call([](Grants& grants) {
-                    grants.settle(1, 10);
-                    return Costed<int>{1, 10};
-                  }),
-                  std::invalid_argument);
+}
+
+TEST_CASE("a cost that is not in order is neither settled nor learned, and the result is kept",
+          "[calls][claims]") {
+  World world;
+  const SlidingWindow windows(*world.store, "windows", {{1000, 1h}});
+  const LearnedRate rate(*world.store, "rate");
+  Estimator estimator({.least = 1});
+  const LearnedEstimate learned = estimator.of("model", 300);
+  const Call call(
+      {{world.tokens, "a", learned}, {windows, "a", Estimate{300}}, {rate, "a", Estimate{1}}});
+  const auto balances = [&] {
+    return std::array{world.tokens.peek("a"), windows.peek("a"), rate.peek("a")};
+  };
+  struct Row {
+    Word cost;
+    bool settles_itself;
+    Errc code;
+    std::string what;
+  };
+  constexpr Word most = Word{1} << 40;
+  const std::string allowed = ", allowed 0 to 1099511627776";
+  for (const Row& row :
+       {Row{120, true, Errc::invalid_argument, "\"windows\" was settled before, by the function"},
+        Row{-1, false, Errc::invalid_cost, "cost -1" + allowed},
+        Row{word_limit + 1, false, Errc::invalid_cost, "cost 4503599627370497" + allowed},
+        Row{most + 1, false, Errc::invalid_cost, "cost 1099511627777" + allowed}}) {
+    CAPTURE(row.what);
+    world.tokens.reset("a");
+    windows.reset("a");
+    rate.reset("a");
+    auto before = balances();
+    std::string result;
+    try {
+      (void)call([&](Grants& grants) {
+        if (row.settles_itself) grants.settle(1, 10);
+        before = balances();
+        return Costed<std::string>{"answer", row.cost};
+      });
+    } catch (NotSettled<std::string>& error) {
+      result = error.result();
+      CHECK(error.code() == row.code);
+      CHECK(std::string(error.what()).find("Grants::settle: " + row.what + ": ") == 0);
+    }
+    CHECK(result == "answer");
+    CHECK(before[0].remaining == 700);
+    CHECK(before[1].remaining == (row.settles_itself ? 990 : 700));
+    CHECK(balances() == before);
+    CHECK(learned.cost().value() == 300);
+  }
+  CHECK_THROWS_AS(guarded(windows, "b", 1, 0s, [] { return Costed<int>{1, -1}; }), NotSettled<int>);
+  CHECK(windows.peek("b").remaining == 999);
+}
+
+TEST_CASE("the highest cost of a call is charged by every limiter", "[calls][claims]") {
+  World world;
+  const SharedTokenBucket shared_bucket(*world.store, "shared bucket");
+  shared_bucket.configure("a", Quota::per_hour(1000));
+  const SharedSlidingWindow shared_window(*world.store, "shared window");
+  shared_window.configure("a", RateType::overall, 1000, 1h);
+  const FixedWindow window(*world.store, "window", 1000, Calendar::daily());
+  const SlidingWindowCounter counter(*world.store, "counter", {1000, 1h});
+  const SlidingWindow windows(*world.store, "windows", {{1000, 1h}});
+  const LearnedRate rate(*world.store, "rate");
+  Estimator estimator({.least = 1});
+  const LearnedEstimate learned = estimator.of("model", 1);
+  const Call call({{world.tokens, "a", learned},
+                   {shared_bucket, "a", learned},
+                   {shared_window, "a", learned},
+                   {window, "a", learned},
+                   {counter, "a", learned},
+                   {windows, "a", learned},
+                   {rate, "a", learned}});
+  CHECK(call([] { return Costed<int>{7, LearnedEstimate::max_cost}; }) == 7);
+  CHECK(learned.cost().value() == LearnedEstimate::max_cost);
+  CHECK(world.tokens.peek("a").remaining == 0);
+  CHECK(shared_bucket.peek("a").remaining == 0);
+  CHECK(shared_window.peek("a").remaining == 0);
+  CHECK(window.peek("a").remaining == 0);
+  CHECK(counter.peek("a").remaining == 0);
+  CHECK(windows.peek("a").remaining == 0);
+  CHECK(rate.peek("a").retry_after > 59s);
 }
 
 TEST_CASE("what the API did not serve is refunded, and its gate closed", "[calls][claims]") {

@@ -106,7 +106,7 @@ TEST_CASE("calls are charged what is learned, and teach it", "[estimator][calls]
   CHECK(estimator.of("model", 1).cost().value() == 400 + 15);  // the top of its bucket
 }
 
-TEST_CASE("costs below zero and options out of range are named", "[estimator]") {
+TEST_CASE("costs and options out of range are named, and nothing is learned", "[estimator]") {
   const auto says = [](const EstimatorOptions& options) {
     try {
       const Estimator estimator(options);
@@ -128,14 +128,19 @@ TEST_CASE("costs below zero and options out of range are named", "[estimator]") 
 
   Estimator estimator({.least = 1});
   const LearnedEstimate estimate = estimator.of("model", 9);
-  try {
-    estimate.learn(-1);
-    FAIL("learned");
-  } catch (const std::system_error& error) {
-    CHECK(error.code() == Errc::invalid_cost);
-    CHECK(std::string(error.what()).find("cost -1") != std::string::npos);
+  constexpr Word most = LearnedEstimate::max_cost;
+  for (const Word cost : {Word{-1}, most + 1, Word{1} << 50}) {
+    try {
+      estimate.learn(cost);
+      FAIL("learned");
+    } catch (const std::system_error& error) {
+      CHECK(error.code() == Errc::invalid_cost);
+      CHECK(std::string(error.what())
+                .find("LearnedEstimate::learn: cost " + std::to_string(cost) +
+                      ", allowed 0 to 1099511627776: ") == 0);
+    }
+    CHECK(estimate.cost().value() == 9);
   }
-  CHECK(estimate.cost().value() == 9);
-  estimate.learn(Word{1} << 50);
-  CHECK(estimate.cost().value() == Word{1} << 40);
+  estimate.learn(most);
+  CHECK(estimate.cost().value() == most);
 }

@@ -152,7 +152,7 @@ namespace gates_page {
 struct Reply {
   bool rate_exceeded;
   std::size_t scope;
-  std::optional<Span> retry_after;
+  http::Feedback feedback;
 };
 Reply call();
 void wait(Span span);
@@ -162,7 +162,7 @@ for (;;) {
   if (!d) { wait(d.retry_after); continue; }          // and ask again: it may have been closed anew
   const auto answer = call();
   if (!answer.rate_exceeded) return answer;
-  gates.close(scopes[answer.scope], answer.retry_after.value_or(backoff.next(rng)));
+  gates.close(scopes[answer.scope], answer.feedback.wait().value_or(backoff.next(rng)));
 }
 }
 }  // namespace gates_page

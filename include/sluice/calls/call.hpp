@@ -47,7 +47,7 @@ static_assert(std::is_trivially_destructible_v<BackoffOptions>);
 template <class T>
 struct Costed {
   T value;
-  Word cost;  ///< in units of the limiter, 0 or more
+  Word cost;  ///< in units of the limiter, 0 to LearnedEstimate::max_cost (2^40)
 };
 
 /// A call of an API, with all that it stands under: limits, places and gates.
@@ -56,7 +56,7 @@ struct Costed {
 ///                    {.deadline = 30s, .budget = &budget});
 ///     const std::string text = ask([&] {
 ///       const auto answer = model.ask(prompt);
-///       if (answer.status == 429) throw RateLimited(answer.retry_after);
+///       if (answer.status == 429) throw RateLimited(answer.feedback.wait());
 ///       return Costed<std::string>{answer.text, answer.tokens};
 ///     });
 ///
@@ -64,7 +64,9 @@ struct Costed {
 /// ends as the function does:
 /// - It returns: the result is returned, also behind BackoffOptions::end_by. The cost of a Costed
 ///   result is charged for each Estimate instead of what was estimated. Leases are released. If the
-///   store cannot charge the cost, the result is in the exception, NotSettled.
+///   cost cannot be charged, the result is in the exception, NotSettled: the store failed, the cost
+///   is out of its range, or the function has settled an Estimate itself. In the last two cases,
+///   nothing is settled, and no estimate learns.
 /// - It throws RateLimited: the API did not serve the call. The gate that it names, by its number
 ///   among the claims that are gates, is closed for all clients, for the time that the API gives or
 ///   else a growing, jittered one; all else is refunded. The call then waits again, at its place in
@@ -99,7 +101,7 @@ class Call {
   /// Throws NotGranted if the claims are not granted by the deadline or `end_by`, the last
   /// RateLimited or Transient if the attempts, the budget or the time are used up (the gate is
   /// closed nevertheless), std::system_error if the store failed or there can be no thread,
-  /// NotSettled if it failed behind the call, LeaseLost, std::invalid_argument for options out of
+  /// NotSettled if the cost cannot be charged, LeaseLost, std::invalid_argument for options out of
   /// range, and what else the function throws. `stop` cancels the waits and stops the token.
   template <class Function>
   auto operator()(Function&& function, const StopToken& stop = {}) const;

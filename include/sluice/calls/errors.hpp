@@ -84,9 +84,11 @@ class Transient : public Retriable {
   Served served_;
 };
 
-/// The call was served, and its cost could not be charged: the store's failure, with the result,
-/// which would be lost otherwise. The estimate stays charged, or its replacement is unknown:
-/// Failure of code() tells.
+/// The call was served, and its cost could not be charged: the failure, with the result, which
+/// would be lost otherwise. Nothing is settled or learned if code() is Errc::invalid_cost (it is
+/// out of the range of Costed::cost) or Errc::invalid_argument (the function has settled an
+/// Estimate itself). Otherwise the store failed, and the estimate stays charged, or its replacement
+/// is unknown: Failure of code() tells.
 ///
 ///     try {
 ///       return ask(send);
@@ -112,7 +114,7 @@ class LeaseLost : public std::runtime_error {
  public:
   explicit LeaseLost(const std::string& what, std::error_code not_settled = {})
       : std::runtime_error(what), not_settled_(not_settled) {}
-  /// The error of the store that NotSettled would tell; none: nothing failed.
+  /// The error that NotSettled would tell; none: nothing failed.
   [[nodiscard]] const std::error_code& not_settled() const noexcept { return not_settled_; }
 
  private:

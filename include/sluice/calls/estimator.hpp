@@ -30,10 +30,12 @@ struct EstimatorOptions {
 /// What is known of the costs of one class; see Estimator::of(). Copies share it. Thread-safe.
 class LearnedEstimate {
  public:
+  static constexpr Word max_cost = Word{1} << 40;  ///< the most that a call may have cost
+
   /// The estimate at present, lock-free.
   [[nodiscard]] Cost cost() const noexcept;
-  /// Adds the true cost of a call; one above 2^40 counts as 2^40. Throws std::system_error
-  /// (Errc::invalid_cost) if it is below 0. O(buckets): some 600 additions.
+  /// Adds the true cost of a call. Throws std::system_error (Errc::invalid_cost), and learns
+  /// nothing, unless it is 0 to max_cost. O(buckets): some 600 additions.
   void learn(Cost actual) const;
 
  private:

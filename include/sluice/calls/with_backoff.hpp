@@ -20,7 +20,7 @@ namespace detail {
 ///
 ///     const auto page = with_backoff(gates, scopes, [&] {
 ///       const auto answer = http.get(url);
-///       if (answer.status == 429) throw RateLimited(answer.retry_after, answer.scope);
+///       if (answer.status == 429) throw RateLimited(answer.feedback.wait(), answer.scope);
 ///       return answer.body;
 ///     });
 ///

@@ -70,8 +70,9 @@ class CallTries {
   void granted(const Grants& grants);
   /// The next claim from `claim` on that is an Estimate; claims().size(): there is none.
   [[nodiscard]] std::size_t next_estimate(std::size_t claim) const noexcept;
-  /// Teaches the estimates of the claims that learn.
-  void learn(Cost actual) const;
+  /// Teaches the estimates of the claims that learn. Before a settlement: throws std::system_error,
+  /// and teaches nothing, if the cost is out of its range or the function has settled an Estimate.
+  void learn(const Grants& grants, Cost actual) const;
   /// What follows from a try that has failed.
   struct Failed {
     std::optional<Step> close{};  ///< of the gate, which the next try waits for; none: it pauses

@@ -93,6 +93,7 @@ class ClaimedLimit {
   /// settled before, and std::system_error (Errc::invalid_cost) if the cost is negative.
   [[nodiscard]] virtual std::optional<Step> settle_step(Cost actual) = 0;
   virtual void settled() noexcept {}
+  [[nodiscard]] virtual bool is_settled() const noexcept { return false; }
   /// The verb of a settle_step(), which wakes who waits if it gives something back.
   using Settle = GivesBackDecision<>;
   [[nodiscard]] Settle settle(const Step& step) const noexcept {

@@ -64,7 +64,7 @@ class Scope {
 ///       const auto answer = call();
 ///       if (!answer.rate_exceeded) break;
 ///       // For all clients; a Call does all of this.
-///       gates.close(scopes[answer.scope], answer.retry_after.value_or(backoff.next(rng)));
+///       gates.close(scopes[answer.scope], answer.feedback.wait().value_or(backoff.next(rng)));
 ///     }
 ///
 /// Call pass() again after every wait, as above: the gate may have been closed again meanwhile. All

@@ -9,8 +9,8 @@
 
 namespace sluice {
 
-/// Options of a learned rate; the bursts of these quotas mean nothing. Limiters that share a key
-/// may differ.
+/// Options of a learned rate. Its quotas are rates, neither Quota::never() nor Quota::unlimited();
+/// their bursts mean nothing. Limiters that share a key may differ.
 struct LearnedRateOptions {
   Quota initial = Quota::per_second(10);  ///< of a key of which nothing is known; least to most
   Quota least = Quota::per_minute(6);     ///< a millionth a second or more

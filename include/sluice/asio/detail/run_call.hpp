@@ -63,7 +63,7 @@ boost::asio::awaitable<std::exception_ptr, Ex> settle(const sluice::detail::Call
   const std::size_t count = tries.claims().size();
   std::exception_ptr failed;
   try {
-    tries.learn(actual);
+    tries.learn(grants, actual);
     for (auto i = tries.next_estimate(0); i < count; i = tries.next_estimate(i + 1)) {
       sluice::detail::ClaimedLimit& limit = *grants.limits()[i];
       const auto step = limit.settle_step(actual);
