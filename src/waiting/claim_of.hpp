@@ -1,6 +1,7 @@
 // What claims of all limiters have in common.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -109,11 +110,13 @@ class ClaimOf : public ClaimedLimit {
     if (refunded_ || charged_nothing(decision())) return {};
     // Whether or not the store does it; what is charged on top is none of the grant.
     if (actual.value() < grant_->granted) stands_ = actual.value();
-    return change_step(grant_->granted, actual.value());
+    // The limiter's own settle() may have charged more.
+    return change_step(grant_->granted + grant_->settled, actual.value());
   }
   Step change_step(Word from, Word to) const noexcept {
     const Own& own = static_cast<const Own&>(*this);
-    return to > from ? own.charge_step(*grant_, to - from) : own.refund_step(*grant_, from - to);
+    return to > from ? own.charge_step(*grant_, to - from)
+                     : own.refund_step(*grant_, std::min(from - to, grant_->granted));
   }
 
   L limiter_;

@@ -81,6 +81,26 @@ TEST_CASE("a result whose cost cannot be charged is in the exception", "[calls][
   CHECK(is_thrown);
 }
 
+TEST_CASE("a cost replaces what the function has settled by the limiter itself",
+          "[calls][claims]") {
+  World world;
+  const Call call({{world.tokens, "a", Estimate{300}}});
+  for (const Word by_itself : {100, 450}) {
+    for (const Word actual : {50, 200, 500}) {
+      CAPTURE(by_itself, actual);
+      world.tokens.reset("a");
+      const Word full = world.tokens.peek("a").remaining;
+      (void)call([&](Grants& grants) {
+        (void)world.tokens.settle("a", grants.get<Reservation>(0), by_itself);
+        return Costed<int>{1, actual};
+      });
+      // What was charged on top of a grant is not refunded.
+      const Word stays = by_itself > 300 ? by_itself - 300 : 0;
+      CHECK(world.tokens.peek("a").remaining == full - std::max(actual, stays));
+    }
+  }
+}
+
 TEST_CASE("a cost that is not in order is neither settled nor learned, and the result is kept",
           "[calls][claims]") {
   World world;
