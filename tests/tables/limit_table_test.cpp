@@ -303,6 +303,34 @@ TEST_CASE("with a table, the name and the unit name the bucket, whatever the rat
   CHECK(to_string(TokenBucket(*store, "api", by_hour).acquire_step("a").key) == "{a}:api:table/1h");
 }
 
+/// A host a delay, as docs/crawler.md counts them.
+TEST_CASE("a table whose unit is 42 min has hosts of every usual delay, each exactly its own",
+          "[tables]") {
+  const auto one_each = [](Span delay) { return Quota::per(1, delay).burst(1); };
+  LimitList list(one_each(1s), 42min);
+  const std::vector delays{1s,  2s,  3s,  4s,  5s,  6s,  7s,  8s,  9s,
+                           10s, 12s, 14s, 15s, 18s, 20s, 30s, 60s, 120s};
+  for (const auto delay : delays) list.limit(std::to_string(delay.count()), one_each(delay));
+  for (const auto delay : {11s, 13s, 16s, 17s, 19s}) {
+    CHECK_THROWS_AS(list.limit(std::to_string(delay.count()), one_each(delay)),
+                    std::invalid_argument);
+  }
+  const auto table = std::make_shared<QuotaTable>(list);
+  for_each_store([&](Store& store, VirtualClock& clock) {
+    const TokenBucket slots(store, "requests", table);
+    for (const auto delay : delays) REQUIRE(slots.try_acquire(delay.count()));
+    const Time start = clock.now();
+    for (const auto delay : delays) {
+      CAPTURE(delay.count());
+      clock.advance(start + delay - 1us - clock.now());
+      CHECK(slots.try_acquire(delay.count()).retry_after == 1us);
+      clock.advance(1us);
+      CHECK(slots.try_acquire(delay.count()));
+      CHECK(slots.try_acquire(delay.count()).retry_after == delay);
+    }
+  });
+}
+
 /// The reference is a bucket of the largest quota of the run: it admits all that the table admits.
 TEST_CASE("over changes, a key is admitted no more than under the largest quota", "[tables]") {
   Random random("over changes, a key is admitted no more than under the largest quota");
