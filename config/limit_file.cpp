@@ -35,10 +35,12 @@ struct Place {
   [[nodiscard]] Place of(std::string_view name, const toml::node& inner) const {
     return {path, entry + (entry.empty() ? "" : ".") + std::string(name), inner};
   }
+  [[nodiscard]] std::string text() const {
+    return std::string(path) + ":" + std::to_string(std::max(node.source().begin.line, 1U)) + ": " +
+           entry;
+  }
   [[noreturn]] void reject(const std::string& what) const {
-    throw std::runtime_error(std::string(path) + ":" +
-                             std::to_string(std::max(node.source().begin.line, 1U)) + ": " + entry +
-                             ": " + what);
+    throw std::runtime_error(text() + ": " + what);
   }
   [[noreturn]] void expected(const char* what) const {
     std::ostringstream type;
@@ -244,6 +246,12 @@ LimitList<Word> LimitFile::counts(detail::TextArg name) const {
 }
 LimitList<WindowLimits> LimitFile::windows(detail::TextArg name) const {
   return list_of<WindowLimits>(content_->path, content_->root, name);
+}
+
+std::string LimitFile::place_of_spans(std::string_view name) const {
+  const Place list{content_->path, std::string(name), content_->root.at(name)};
+  const char* const entry = list.table().contains("unit") ? "unit" : "everyone";
+  return list.of(entry, list.table().at(entry)).text();
 }
 
 }  // namespace sluice::config

@@ -30,12 +30,12 @@ void LimitWatch::add(std::string_view name, std::shared_ptr<LimitTable<Limit>> t
   if (std::any_of(kept_.begin(), kept_.end(), [&](const Kept& k) { return k.name == own; })) {
     throw std::invalid_argument("there is a table \"" + own + "\" already");
   }
-  kept_.push_back({own, [table, list_of, own, path = path_](const LimitFile& file) -> Replace {
+  kept_.push_back({own, [table, list_of, own](const LimitFile& file) -> Replace {
                      LimitList<Limit> list = (file.*list_of)(own);
                      try {
                        table->check(list);
                      } catch (const std::invalid_argument& error) {
-                       throw std::runtime_error(path + ": " + own + ": " + error.what());
+                       throw std::runtime_error(file.place_of_spans(own) + ": " + error.what());
                      }
                      return [table, list, own](std::vector<std::string>& changes) {
                        for (const auto& line : table->replace(list)) {

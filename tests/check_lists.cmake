@@ -119,6 +119,21 @@ expect_match(packaging/vcpkg/vcpkg.json "version ${CMAKE_MATCH_1}" "\"version\":
 expect_match(CHANGELOG.md "section of version ${CMAKE_MATCH_1} before all others"
   "^[^#]*# Changes\n[^#]*\n## ${version} \\((unreleased|20[0-9-]+)\\)\n")
 
+# Packages: a recipe says of each option that is on by default whether it has it.
+read_text(text CMakeLists.txt)
+string(REGEX MATCHALL "option\\(SLUICE_[A-Z]+ \"[^\"]*\" \\$.PROJECT_IS_TOP_LEVEL.\\)" options "${text}")
+list(FILTER options EXCLUDE REGEX "SLUICE_INSTALL")
+list(LENGTH options count)
+if(count LESS 9)
+  message(SEND_ERROR "only ${count} options were found")
+endif()
+foreach(option IN LISTS options)
+  string(REGEX REPLACE ".*SLUICE_([A-Z]+).*" "\\1" option "${option}")
+  string(TOLOWER "${option}" name)
+  expect_match(packaging/vcpkg/portfile.cmake "mention of SLUICE_${option}" "SLUICE_${option}[^A-Z_]")
+  expect_match(packaging/conan/conanfile.py "mention of ${option}" "\"(${option}|${name})\"")
+endforeach()
+
 # Sources: the CMakeLists.txt of their folder, or of one above, names them.
 file(GLOB_RECURSE files RELATIVE "${SOURCE}"
   "${SOURCE}/src/*.cpp" "${SOURCE}/backends/*.cpp" "${SOURCE}/backends/*.lua" "${SOURCE}/tests/*.cpp"

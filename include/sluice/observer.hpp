@@ -100,8 +100,11 @@ struct ConnectionEvent {
 
 /// Is told what happens on the stores that it observes: see ObservedStore. Override what you want
 /// to know. Each function is called by the thread on which it happens, at once, while no lock of
-/// the library is held: keep it short, since a caller waits for it. It may use limiters; it must
-/// not destroy the store. What it throws is ignored. Views in events are valid during the call.
+/// the library is held. Keep it short: a call waits for it, and where a store completes calls on a
+/// thread of its own, as Redis does on the I/O thread, all its other calls and the renewals of its
+/// leases wait as well, and fail after their timeouts. It may use limiters, but must not block
+/// there on this store; it must not destroy the store. What it throws is ignored. Views in events
+/// are valid during the call.
 class Observer {
  public:
   virtual ~Observer() = default;

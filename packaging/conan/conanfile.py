@@ -52,7 +52,7 @@ class Sluice(ConanFile):
         toolchain = CMakeToolchain(self)
         for name in ("asio", "redis", "sim", "timezone"):
             toolchain.cache_variables[f"SLUICE_{name.upper()}"] = bool(self.options.get_safe(name))
-        for name in ("TESTS", "EXAMPLES", "BENCH", "TOOLS"):
+        for name in ("CONFIG", "TESTS", "EXAMPLES", "BENCH", "TOOLS"):  # toml++ is not required here
             toolchain.cache_variables[f"SLUICE_{name}"] = False
         toolchain.generate()
         CMakeDeps(self).generate()

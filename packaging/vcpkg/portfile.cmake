@@ -14,6 +14,7 @@ vcpkg_check_features(OUT_FEATURE_OPTIONS options
 )
 vcpkg_cmake_configure(SOURCE_PATH "${SOURCE_PATH}"
   OPTIONS ${options} -DSLUICE_TESTS=OFF -DSLUICE_EXAMPLES=OFF -DSLUICE_BENCH=OFF -DSLUICE_TOOLS=OFF
+    -DSLUICE_CONFIG=OFF # toml++ is no dependency of the port
 )
 vcpkg_cmake_install()
 vcpkg_cmake_config_fixup(CONFIG_PATH lib/cmake/sluice)

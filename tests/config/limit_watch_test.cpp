@@ -89,21 +89,41 @@ TEST_CASE("a file that is wrong in one table changes none, and is told once", "[
   CHECK(w.jobs->limit_of("a") == 6);
 }
 
-TEST_CASE("a table that the file counts in another unit, or lacks, changes none", "[config]") {
+TEST_CASE("a table that the file counts in another unit or in other spans, or lacks, changes none",
+          "[config]") {
   Watched w(first);
+  const auto partner =
+      std::make_shared<LimitTable<WindowLimits>>(LimitList(WindowLimits{{25, 5s}}));
+  const auto daily = std::make_shared<QuotaTable>(LimitList(Quota::per_day(1000), 24h));
   w.watch.keep("api", w.api);
   w.watch.keep("jobs", w.jobs);
-  w.write("[api]\neveryone = \"20/h\"\nunit = \"1h\"\n[jobs]\neveryone = 6\n");
-  CHECK_FALSE(w.look_twice());
-  REQUIRE(w.told.size() == 1);
-  CHECK(w.told[0].error.rfind(w.path + ": api: the new list of a table must have the same unit",
-                              0) == 0);
-  w.write("[api]\neveryone = \"20/s\"\n");
-  CHECK_FALSE(w.look_twice());
-  REQUIRE(w.told.size() == 2);
-  CHECK(w.told[1].error == w.path + ":1: jobs: unknown; expected api");
+  const std::string jobs = "[jobs]\neveryone = 6\n";
+  const auto told_of = [&](const std::string& text) {
+    w.told.clear();
+    w.write(text);
+    CHECK_FALSE(w.look_twice());
+    REQUIRE(w.told.size() == 1);
+    return w.told[0].error;
+  };
+  CHECK(told_of(jobs + "[api]\neveryone = \"20/h\"\nunit = \"1h\"\n") ==
+        w.path +
+            ":5: api.unit: the new list of a table must have the same unit: it has 20/h for "
+            "everyone, the table 10/s");
+  CHECK(told_of("[api]\neveryone = \"20/s\"\n") == w.path + ":1: jobs: unknown; expected api");
   CHECK(w.jobs->limit_of("a") == 5);
   CHECK(w.api->limit_of("a") == Quota::per_second(10));
+
+  w.watch.keep("partner", partner);
+  w.watch.keep("daily", daily);
+  CHECK(told_of(std::string(first) + "[partner]\neveryone = [\"25/6s\"]\n") ==
+        w.path +
+            ":6: partner.everyone: the new list of a table must have the same spans of windows: it "
+            "has 25/6s for everyone, the table 25/5s");
+  CHECK(told_of(std::string(first) +
+                "[partner]\neveryone = [\"25/5s\"]\n[daily]\neveryone = \"1/s\"\n") ==
+        w.path +
+            ":8: daily.everyone: the new list of a table must have the same unit: it has 1/s for "
+            "everyone, the table 1000/day");
 }
 
 TEST_CASE("a file that is half written, removed and written again loses nothing", "[config]") {

@@ -4,6 +4,7 @@
 
 #include "sluice/sluice.hpp"
 #ifdef WITH_ASIO
+#include "sluice/adapters/beast.hpp"
 #include "sluice/asio.hpp"
 #endif
 #ifdef WITH_CONFIG

@@ -45,6 +45,12 @@ endif()
 if(COMPONENTS MATCHES "redis" AND NOT EXISTS "${prefix}/share/sluice/redis_functions.lua")
   message(FATAL_ERROR "share/sluice/redis_functions.lua is not installed")
 endif()
+# The program includes that for Beast; the libraries of these are not everywhere.
+foreach(adapter httplib prometheus)
+  if(NOT EXISTS "${prefix}/include/sluice/adapters/${adapter}.hpp")
+    message(FATAL_ERROR "include/sluice/adapters/${adapter}.hpp is not installed")
+  endif()
+endforeach()
 
 configure(core "")
 configure(components "${COMPONENTS}")

@@ -2,6 +2,7 @@
 #include "sluice/observed_store.hpp"
 
 #include <array>
+#include <bitset>
 #include <memory>
 #include <optional>
 
@@ -198,16 +199,38 @@ TEST_CASE("calls from several threads are told each", "[observe]") {
 
 TEST_CASE("what an observer throws is ignored", "[observe]") {
   struct Throws final : Observer {
-    void decided(const DecisionEvent& /*event*/) override { throw 7; }
-    void wait_changed(const WaitEvent& /*event*/) override { throw 7; }
-    void lease_changed(const LeaseEvent& /*event*/) override { throw 7; }
+    void decided(const DecisionEvent& /*event*/) override { fail(0); }
+    void wait_changed(const WaitEvent& /*event*/) override { fail(1); }
+    void lease_changed(const LeaseEvent& /*event*/) override { fail(2); }
+    void gate_changed(const GateEvent& /*event*/) override { fail(3); }
+    void try_failed(const FailedTryEvent& /*event*/) override { fail(4); }
+    void breaker_changed(const BreakerEvent& /*event*/) override { fail(5); }
+    void fail(std::size_t event) {
+      told.set(event);
+      throw 7;
+    }
+    std::bitset<6> told;
   } throws;
   VirtualClock clock;
-  const ConcurrencyLimiter places(
-      StoreHandle(std::make_unique<ObservedStore>(make_virtual_store(clock), throws)), "p", 1);
+  ObservedStore store(make_virtual_store(clock), throws);
+  const ConcurrencyLimiter places(store, "p", 1);
   const Lease a = places.try_acquire("a");
   const Lease b = places.acquire("b", 1, 0s);
   CHECK((a && b));
+
+  const Gates gates(store, "ads", {"account"});
+  const Scope scope = gates.scope("account", "acme");
+  CHECK(gates.close(scope, 3s));
+  CHECK_FALSE(gates.pass(scope));
+
+  const TokenBucket bucket(store, "api", Quota::per_second(1000));
+  const Call call({{bucket, "a"}}, {.attempts = 1});
+  CHECK_THROWS_AS(call([] { throw Transient(); }), Transient);
+
+  CircuitBreaker breaker(clock, {.failures = 1}, observe_breaker(throws, "redis"));
+  breaker.answer(breaker.ask(), CircuitBreaker::Result::failure);
+  CHECK(breaker.state() == CircuitBreaker::State::open);
+  CHECK(throws.told.all());
 }
 
 TEST_CASE("closures of gates are told", "[observe]") {

@@ -1,12 +1,15 @@
 // Limits that decide and are told, and hold up nobody.
 #include <algorithm>
 #include <array>
+#include <concepts>
 #include <memory>
 
 #include "sluice/testing/faulty_store.hpp"
 #include "tests/catch.hpp"
 #include "tests/observe/events.hpp"
+#include "tests/support/limiters.hpp"
 #include "tests/support/seed.hpp"
+#include "tests/support/temporary_file.hpp"
 
 namespace sluice::test {
 
@@ -43,6 +46,81 @@ TEST_CASE("what a shadow refuses goes ahead, and is told", "[observe][shadow]") 
   s.clock.advance(1s);
   CHECK(next.try_acquire("a").remaining == 0);
   CHECK(s.events.take().empty());
+}
+
+namespace {
+
+/// Asks a limiter for one unit, which it refuses once exhaust() has taken all.
+template <class Limiter>
+auto ask(const Limiter& limiter) {
+  if constexpr (std::same_as<Limiter, FleetShedder>) {
+    return limiter.try_acquire("all");
+  } else if constexpr (std::same_as<Limiter, UtilizationShedder>) {
+    return limiter.try_acquire("sheddable");
+  } else if constexpr (std::same_as<Limiter, Gates>) {
+    return limiter.pass(limiter.scope("account", "1"));
+  } else {
+    return limiter.try_acquire("a");
+  }
+}
+
+/// What it returns keeps the limiter as it is.
+template <class Limiter>
+auto exhaust(const Limiter& limiter, VirtualClock& clock) {
+  if constexpr (std::same_as<Limiter, UtilizationShedder>) {
+    for (int i = 0; i < 10; ++i) {
+      clock.advance(20s);
+      limiter.sample(1.0);
+    }
+  } else if constexpr (std::same_as<Limiter, Gates>) {
+    limiter.close(limiter.scope("account", "1"), 30s);
+  }
+  std::vector<decltype(ask(limiter))> granted;
+  do {
+    granted.push_back(ask(limiter));
+  } while (granted.back());
+  return granted;
+}
+
+std::string states_of(MemoryStore& store) {
+  const TemporaryFile file;
+  save_states(store, file.path);
+  return file.text();
+}
+
+}  // namespace
+
+TEST_CASE("a refusal of any limiter but a slot lock goes ahead, charges nothing and is told once",
+          "[observe][shadow]") {
+  for_each_limiter([](const std::string& key, auto make, auto ask_first) {
+    INFO(key);
+    VirtualClock clock;
+    const auto decides = make_memory_store({.clock = &clock, .keep_names = true});
+    const std::string tag = key.substr(1, key.find('}') - 1);
+    const auto name_at = key.find('}') + 2;
+    const std::string name = key.substr(name_at, key.find(':', name_at) - name_at);
+    Events events;
+    ShadowStore store(static_cast<Store&>(*decides), events, {name});
+    const auto alone = allocate(make, *decides);
+    const auto shadow = allocate(make, store);
+    using Limiter = std::decay_t<decltype(*shadow)>;
+    if constexpr (!std::same_as<Limiter, SharedSlidingWindow>) {
+      std::error_code error;
+      REQUIRE(ask_first(*alone, error));  // which configures it, if it must be
+      const auto held = exhaust(*alone, clock);
+      const std::string before = states_of(*decides);
+      const bool is_gate = std::same_as<Limiter, Gates>;
+      const Lines told{"decided " + (is_gate ? tag + " " + name : name + " " + tag) +
+                       " 1 refused (shadow)"};
+      const bool is_obeyed = std::same_as<Limiter, SlotLock>;
+      for (int i = 0; i < 2; ++i) {
+        const auto answer = ask(*shadow);
+        CHECK(static_cast<bool>(answer) == !is_obeyed);
+        CHECK(states_of(*decides) == before);
+        CHECK(events.take() == (is_obeyed ? Lines{} : told));
+      }
+    }
+  });
 }
 
 TEST_CASE("other limiters of the store are obeyed, and told as ever", "[observe][shadow]") {

@@ -1,5 +1,9 @@
 // Limiters with a table: every key has its limit, and keeps what it spent when the limit changes.
+#include <algorithm>
+#include <array>
+#include <concepts>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "sluice/sluice.hpp"
@@ -303,6 +307,34 @@ TEST_CASE("with a table, the name and the unit name the bucket, whatever the rat
   CHECK(to_string(TokenBucket(*store, "api", by_hour).acquire_step("a").key) == "{a}:api:table/1h");
 }
 
+/// A host a delay, as docs/crawler.md counts them.
+TEST_CASE("a table whose unit is 42 min has hosts of every usual delay, each exactly its own",
+          "[tables]") {
+  const auto one_each = [](Span delay) { return Quota::per(1, delay).burst(1); };
+  LimitList list(one_each(1s), 42min);
+  const std::vector delays{1s,  2s,  3s,  4s,  5s,  6s,  7s,  8s,  9s,
+                           10s, 12s, 14s, 15s, 18s, 20s, 30s, 60s, 120s};
+  for (const auto delay : delays) list.limit(std::to_string(delay.count()), one_each(delay));
+  for (const auto delay : {11s, 13s, 16s, 17s, 19s}) {
+    CHECK_THROWS_AS(list.limit(std::to_string(delay.count()), one_each(delay)),
+                    std::invalid_argument);
+  }
+  const auto table = std::make_shared<QuotaTable>(list);
+  for_each_store([&](Store& store, VirtualClock& clock) {
+    const TokenBucket slots(store, "requests", table);
+    for (const auto delay : delays) REQUIRE(slots.try_acquire(delay.count()));
+    const Time start = clock.now();
+    for (const auto delay : delays) {
+      CAPTURE(delay.count());
+      clock.advance(start + delay - 1us - clock.now());
+      CHECK(slots.try_acquire(delay.count()).retry_after == 1us);
+      clock.advance(1us);
+      CHECK(slots.try_acquire(delay.count()));
+      CHECK(slots.try_acquire(delay.count()).retry_after == delay);
+    }
+  });
+}
+
 /// The reference is a bucket of the largest quota of the run: it admits all that the table admits.
 TEST_CASE("over changes, a key is admitted no more than under the largest quota", "[tables]") {
   Random random("over changes, a key is admitted no more than under the largest quota");
@@ -328,6 +360,133 @@ TEST_CASE("over changes, a key is admitted no more than under the largest quota"
           }
         },
         Stores::local);
+  }
+}
+
+namespace {
+
+Word larger(Word a, Word b) { return std::max(a, b); }
+WindowLimits larger(WindowLimits a, const WindowLimits& b) {
+  for (std::size_t i = 0; i < a.size(); ++i) a[i].limit = std::max(a[i].limit, b[i].limit);
+  return a;
+}
+
+/// A list that gives "a" the limit: as everyone, by a tier or by its own row.
+template <class Limit>
+LimitList<Limit> list_for_a(Random& random, const Limit& limit, const Limit& of_others) {
+  if (random.one_in(3)) return LimitList<Limit>(limit);
+  LimitList<Limit> list(of_others);
+  if (random.one_in(2)) return list.tier("t", limit).assign("a", "t");
+  return list.limit("a", limit);
+}
+
+template <class Limiter>
+auto ask(const Limiter& limiter, Cost cost) {
+  std::error_code error;
+  if constexpr (std::same_as<Limiter, ConcurrencyLimiter>) {
+    return limiter.try_acquire("a", cost, error);
+  } else if constexpr (std::same_as<Limiter, SlidingWindow>) {
+    return limiter.reserve("a", cost, 0s, error);
+  } else {
+    return limiter.reserve("a", cost, error);
+  }
+}
+
+template <class Limiter, class Grants>
+void give_back_both(const Limiter& limiter, const Limiter& reference, Grants& both) {
+  if constexpr (std::same_as<Limiter, ConcurrencyLimiter>) {
+    REQUIRE(both[0].release() == both[1].release());
+  } else {
+    // A key that is denied now uses no state, and so gets nothing back.
+    const Word back = limiter.cancel("a", both[0]);
+    const Word expected = reference.cancel("a", both[1]);
+    REQUIRE((back == expected || back == 0));
+  }
+}
+
+/// Programs on one key, in eras between which all is forgotten. The reference of an era has the
+/// largest limit that is in force in it, and admits all that the table admits.
+template <class Limit, class Make, class Any>
+void admits_as_the_largest(Random& random, Make make, Any any) {
+  std::size_t refusals = 0;
+  for (std::size_t program = 0; program < scaled(100, 20); ++program) {
+    for_each_store(
+        [&](Store& store, VirtualClock& clock) {
+          const auto table = std::make_shared<LimitTable<Limit>>(LimitList<Limit>(any()));
+          const auto largest = std::make_shared<LimitTable<Limit>>(LimitList<Limit>(any()));
+          const auto limiter = make(store, "limited", table);
+          const auto reference = make(store, "reference", largest);
+          for (int era = 0; era < 3; ++era) {
+            clock.advance(1min);
+            const std::array limits{any(), any(), any()};
+            largest->replace(LimitList<Limit>(larger(larger(limits[0], limits[1]), limits[2])));
+            std::vector<std::array<decltype(ask(limiter, 1)), 2>> grants;
+            for (int i = 0; i < 40; ++i) {
+              if (i == 0 || random.one_in(5)) {
+                table->replace(list_for_a(random, limits[random.below(3)], any()));
+              }
+              clock.advance(Span{random.between(0, random.one_in(10) ? 3'000'000 : 200'000)});
+              const auto cost = random.between(1, 6);
+              if (auto grant = ask(limiter, cost)) {
+                grants.push_back({std::move(grant), ask(reference, cost)});
+                REQUIRE(grants.back()[1]);
+              } else {
+                ++refusals;
+              }
+              if (!grants.empty() && random.one_in(4)) {
+                give_back_both(limiter, reference, grants.back());
+                grants.pop_back();
+              }
+            }
+          }
+        },
+        Stores::local);
+  }
+  CHECK(refusals > 0);
+}
+
+}  // namespace
+
+TEST_CASE("over changes, windows, counters and leases admit no more than the largest limit",
+          "[tables]") {
+  Random random("over changes, windows, counters and leases admit no more than the largest limit");
+  CAPTURE(random.repeat());
+  const auto count = [&] { return random.between(0, 20); };
+  using Counts = std::shared_ptr<const LimitTable<Word>>;
+  using Windows = std::shared_ptr<const LimitTable<WindowLimits>>;
+  SECTION("fixed windows") {
+    admits_as_the_largest<Word>(
+        random,
+        [](Store& store, const char* name, const Counts& counts) {
+          return FixedWindow(store, name, counts, Calendar::every(2s));
+        },
+        count);
+  }
+  SECTION("sliding windows") {
+    admits_as_the_largest<WindowLimits>(
+        random,
+        [](Store& store, const char* name, const Windows& windows) {
+          return SlidingWindow(store, name, windows);
+        },
+        [&] {
+          return WindowLimits{{count(), 1s}, {count() + 10, 10s}};
+        });
+  }
+  SECTION("counters") {
+    admits_as_the_largest<Word>(
+        random,
+        [](Store& store, const char* name, const Counts& counts) {
+          return SlidingWindowCounter(store, name, counts, 2s);
+        },
+        count);
+  }
+  SECTION("leases") {
+    admits_as_the_largest<Word>(
+        random,
+        [](Store& store, const char* name, const Counts& counts) {
+          return ConcurrencyLimiter(store, name, counts, {.ttl = 2s});
+        },
+        count);
   }
 }
 

@@ -1,5 +1,6 @@
 // What the pages show beside their whole programs, compiled as it stands there; nothing of it runs.
 // For each page a test asks that every block of its code is found here or is its program.
+#include <algorithm>
 #include <atomic>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -287,6 +288,19 @@ watch.keep("api", quotas);
 watch.start();
 }
 }  // namespace limit_tables_page
+
+namespace crawler_page {
+Quota one_each(std::chrono::seconds delay) {
+  delay = std::clamp<std::chrono::seconds>(delay, 1s, 42min);
+  while (42min % delay != 0s) ++delay;
+  return Quota::per(1, delay).burst(1);
+}
+void shown(Store& store) {
+LimitList delays(one_each(1s), 42min);  // everyone
+delays.limit("slow.example", one_each(11s));  // 12 s
+const TokenBucket slots(store, "requests", std::make_shared<QuotaTable>(delays));
+}
+}  // namespace crawler_page
 
 namespace observing_page {
 void observe(Clock& clock, Metrics& metrics) {

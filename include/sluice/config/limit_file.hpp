@@ -52,7 +52,13 @@ class LimitFile {
   [[nodiscard]] LimitList<WindowLimits> windows(detail::TextArg name) const;
 
  private:
+  friend class LimitWatch;
   struct Content;
+
+  /// Where a list says in which unit or in which spans it counts: "limits.toml:3: api.unit".
+  /// REQUIRES: the list can be read.
+  [[nodiscard]] std::string place_of_spans(std::string_view name) const;
+
   std::unique_ptr<Content> content_;
 };
 
