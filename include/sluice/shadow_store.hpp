@@ -57,7 +57,7 @@ class ShadowStore final : public StoreWrapper {
   class Hop;
   struct Shadows;
 
-  [[nodiscard]] bool is_shadow(const Step& step) const noexcept;
+  [[nodiscard]] bool is_shadow(std::span<const Step> steps, std::size_t index) const noexcept;
   [[nodiscard]] bool has_shadows(std::span<const Plan> plans) const noexcept;
   void tell(const Step& step, const Decision& decision, std::error_code error,
             bool is_of_wait) const noexcept;

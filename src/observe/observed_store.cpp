@@ -10,6 +10,7 @@
 
 #include "sluice/extend/operation.hpp"
 #include "sluice/rules/gate.hpp"
+#include "src/observe/told_step.hpp"
 
 namespace sluice {
 namespace {
@@ -20,10 +21,14 @@ bool asks(const Step& step) noexcept {
 
 /// The limit that decided: the decision's own step, unless that only says whose turn it is. Null:
 /// the plan asks for nothing.
-const Step* decisive(std::span<const Step> steps, std::size_t index) noexcept {
-  if (index < steps.size() && asks(steps[index])) return &steps[index];
-  const auto found = std::find_if(steps.begin(), steps.end(), asks);
-  return found == steps.end() ? nullptr : &*found;
+const Step* decisive(std::span<const Step> steps, std::size_t index,
+                     std::optional<Step>& renamed) noexcept {
+  if (index >= steps.size() || !asks(steps[index])) {
+    const auto found = std::find_if(steps.begin(), steps.end(), asks);
+    if (found == steps.end()) return nullptr;
+    index = static_cast<std::size_t>(found - steps.begin());
+  }
+  return &detail::told_step(steps, index, renamed);
 }
 
 void tell_gates(Observer& observer, std::span<const Step> steps, Time at) noexcept {
@@ -61,7 +66,8 @@ struct ObservedStore::Watch {
 
   void tell(std::span<const Step> steps, bool is_of_wait, const std::error_code& error,
             const Decision& decision, const Trip& trip) noexcept {
-    if (const Step* const step = decisive(steps, decision.step)) {
+    std::optional<Step> renamed;
+    if (const Step* const step = decisive(steps, decision.step, renamed)) {
       detail::tell(observer, DecisionEvent{.step = *step,
                                            .decision = decision,
                                            .error = error,

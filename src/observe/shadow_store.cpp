@@ -12,6 +12,7 @@
 #include "sluice/extend/effects.hpp"
 #include "sluice/extend/operation.hpp"
 #include "sluice/extend/owned_plan.hpp"
+#include "src/observe/told_step.hpp"
 #include "src/util/published.hpp"
 
 namespace sluice {
@@ -173,7 +174,9 @@ class ShadowStore::Hop final : public detail::PassedCall {
       return {};
     }
     if (error && concerns_caller(error)) return error;
-    store_.tell(trial_->steps()[shadow_], decision, error, trial_->plan.view().is_of_wait());
+    std::optional<Step> renamed;
+    store_.tell(detail::told_step(trial_->steps(), shadow_, renamed), decision, error,
+                trial_->plan.view().is_of_wait());
     Decision refused = decision;
     if (error) refused = {.at = store_.clock().now()};
     return trial_->answer_unlimited(shadow_, refused);
@@ -220,18 +223,24 @@ Names ShadowStore::shadows() const {
 }
 
 /// A question of one of the shadows. A slot lock is none: its answer is the number of a slot.
-bool ShadowStore::is_shadow(const Step& step) const noexcept {
-  const Operation& row = *step.operation;
+bool ShadowStore::is_shadow(std::span<const Step> steps, std::size_t index) const noexcept {
+  const Operation& row = *steps[index].operation;
   if (row.grants == Operation::Grants::nothing || row.kind == StateKind::slot_lock) return false;
-  return shadows_->names.read([&step](const Names& names) {
-    return std::binary_search(names.begin(), names.end(), step.key.name());
+  std::optional<Step> renamed;
+  const Step& told = detail::told_step(steps, index, renamed);
+  const std::string_view limiter = DecisionEvent{.step = told, .decision = {}}.limiter();
+  return shadows_->names.read([limiter](const Names& names) {
+    return std::binary_search(names.begin(), names.end(), limiter);
   });
 }
 
 bool ShadowStore::has_shadows(std::span<const Plan> plans) const noexcept {
   return std::any_of(plans.begin(), plans.end(), [this](const Plan& plan) {
     const auto steps = plan.steps();
-    return std::any_of(steps.begin(), steps.end(), [this](const Step& s) { return is_shadow(s); });
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      if (is_shadow(steps, i)) return true;
+    }
+    return false;
   });
 }
 
@@ -258,7 +267,7 @@ void ShadowStore::begin(const Plan& plan, Completion& done) {
   auto trial = std::make_unique<Trial>(plan);
   const auto steps = trial->steps();
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    trial->is_shadow[i] = is_shadow(steps[i]);
+    trial->is_shadow[i] = is_shadow(steps, i);
     if (!trial->is_shadow[i]) trial->others.push_back(steps[i]);
   }
   if (trial->others.empty()) return go_on(std::move(trial), std::move(done));
@@ -288,7 +297,8 @@ void ShadowStore::go_on(std::unique_ptr<Trial> trial, Completion done) noexcept 
 
 Decision ShadowStore::decide_one(const Step& step, std::error_code& error) noexcept {
   const Decision decision = inner().decide_one(step, error);
-  if ((!error && decision.allowed) || (error && concerns_caller(error)) || !is_shadow(step)) {
+  if ((!error && decision.allowed) || (error && concerns_caller(error)) ||
+      !is_shadow({&step, 1}, 0)) {
     return decision;
   }
   tell(step, decision, error, false);

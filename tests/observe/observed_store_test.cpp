@@ -233,6 +233,17 @@ TEST_CASE("what an observer throws is ignored", "[observe]") {
   CHECK(throws.told.all());
 }
 
+TEST_CASE("a SharedSlidingWindow is told under its name, whatever its configuration", "[observe]") {
+  Observed o;
+  for (int i = 0; i < 2; ++i) {
+    const SharedSlidingWindow rate(o.store, "rate");
+    rate.configure("a", RateType::per_client, 1, 1min, SpentUnits::forgotten);
+    CHECK(rate.try_acquire("a"));
+    CHECK_FALSE(rate.try_acquire("a"));
+    CHECK(o.events.take() == Lines{"decided rate a 1 allowed", "decided rate a 1 refused"});
+  }
+}
+
 TEST_CASE("closures of gates are told", "[observe]") {
   Observed o;
   const Gates gates(o.store, "ads", {"account"}, {.cap = 10s});

@@ -99,26 +99,25 @@ TEST_CASE("a refusal of any limiter but a slot lock goes ahead, charges nothing 
     const std::string tag = key.substr(1, key.find('}') - 1);
     const auto name_at = key.find('}') + 2;
     const std::string name = key.substr(name_at, key.find(':', name_at) - name_at);
+    const bool is_gate = tag == "gates";
+    const std::string& limiter = is_gate ? tag : name;
+    const std::string& of = is_gate ? name : tag;
     Events events;
-    ShadowStore store(static_cast<Store&>(*decides), events, {name});
+    ShadowStore store(static_cast<Store&>(*decides), events, {limiter});
     const auto alone = allocate(make, *decides);
     const auto shadow = allocate(make, store);
     using Limiter = std::decay_t<decltype(*shadow)>;
-    if constexpr (!std::same_as<Limiter, SharedSlidingWindow>) {
-      std::error_code error;
-      REQUIRE(ask_first(*alone, error));  // which configures it, if it must be
-      const auto held = exhaust(*alone, clock);
-      const std::string before = states_of(*decides);
-      const bool is_gate = std::same_as<Limiter, Gates>;
-      const Lines told{"decided " + (is_gate ? tag + " " + name : name + " " + tag) +
-                       " 1 refused (shadow)"};
-      const bool is_obeyed = std::same_as<Limiter, SlotLock>;
-      for (int i = 0; i < 2; ++i) {
-        const auto answer = ask(*shadow);
-        CHECK(static_cast<bool>(answer) == !is_obeyed);
-        CHECK(states_of(*decides) == before);
-        CHECK(events.take() == (is_obeyed ? Lines{} : told));
-      }
+    std::error_code error;
+    REQUIRE(ask_first(*alone, error));  // which configures it, if it must be
+    const auto held = exhaust(*alone, clock);
+    const std::string before = states_of(*decides);
+    const Lines told{"decided " + limiter + " " + of + " 1 refused (shadow)"};
+    const bool is_obeyed = std::same_as<Limiter, SlotLock>;
+    for (int i = 0; i < 2; ++i) {
+      const auto answer = ask(*shadow);
+      CHECK(static_cast<bool>(answer) == !is_obeyed);
+      CHECK(states_of(*decides) == before);
+      CHECK(events.take() == (is_obeyed ? Lines{} : told));
     }
   });
 }
