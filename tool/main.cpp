@@ -11,6 +11,7 @@
 #include "sim/tool/command_line.hpp"
 #include "sluice/redis/redis_url.hpp"
 #include "tool/commands.hpp"
+#include "tool/table.hpp"
 
 namespace {
 
@@ -25,6 +26,7 @@ struct Options {
   std::string key;
   std::string quota;
   std::vector<Word> limits;
+  std::string table;
   std::string span;
   Word cost = 1;
   std::size_t number = 0;
@@ -55,6 +57,7 @@ Session session_of(const Options& options) {
   if (!options.quota.empty()) session.given.quota = Quota::parse(options.quota);
   session.given.limits = options.limits;
   session.given.cost = options.cost;
+  if (!options.table.empty()) session.given.fill = read_table(options.table);
   return session;
 }
 
@@ -81,11 +84,20 @@ void add_key(CLI::App* command, const Shared& options) {
 }
 
 void add_given(CLI::App* command, const Shared& options) {
-  command->add_option("--quota", options->quota,
-                      "The limiter's quota, such as 10/s:5, where the state does not contain it");
-  command->add_option("--limit", options->limits, "The limit or burst; of several windows one each")
-      ->delimiter(',')
-      ->check(CLI::Range(Word{1}, Word{1} << 51));
+  CLI::Option* const quota =
+      command->add_option("--quota", options->quota,
+                          "The limiter's quota, such as 10/s:5, where the state does not have it");
+  CLI::Option* const limit = command
+                                 ->add_option("--limit", options->limits,
+                                              "The limit or burst; of several windows one each")
+                                 ->delimiter(',')
+                                 ->check(CLI::Range(Word{1}, Word{1} << 51));
+  if (!has_tables()) return;
+  command
+      ->add_option("--table", options->table,
+                   "FILE:NAME, a list of limits by key in a TOML file, in place of both")
+      ->excludes(quota)
+      ->excludes(limit);
 }
 
 void add_scan(CLI::App* command, const Shared& options) {
