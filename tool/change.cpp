@@ -122,7 +122,7 @@ bool is_agreed(const Session& session, const std::string& what, bool yes) {
   if (::isatty(STDIN_FILENO) == 0) {
     throw std::invalid_argument(what + "\nnobody can be asked here: give --yes");
   }
-  fmt::print(stderr, "{}\nyes? ", what);
+  fmt::print(stderr, "{}\nyes? ", wrapped(session.style, what, 2));
   std::string answer;
   std::getline(std::cin, answer);
   if (answer != "yes") fmt::print(stderr, "nothing was changed\n");

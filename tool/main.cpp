@@ -105,6 +105,13 @@ void add_scan(CLI::App* command, const Shared& options) {
   command->add_option("--prefix", options->prefix, "Only keys with this key_prefix");
 }
 
+int complain(const Options& options, const std::exception& error, int code) {
+  std::fflush(stdout);
+  fmt::print(stderr, "{}\n",
+             wrapped(make_style(options.json), fmt::format("sluice: {}", error.what()), 2));
+  return code;
+}
+
 /// What a command does with its session.
 void run_as(CLI::App* command, Command& chosen, const Shared& options,
             std::function<int(const Session&)> body) {
@@ -113,8 +120,9 @@ void run_as(CLI::App* command, Command& chosen, const Shared& options,
       try {
         return body(session_of(*options));
       } catch (const Unreachable& error) {
-        fmt::print(stderr, "sluice: {}\n", error.what());
-        return unreachable;
+        return complain(*options, error, unreachable);
+      } catch (const std::exception& error) {
+        return complain(*options, error, bad_input);
       }
     };
   });
@@ -234,6 +242,9 @@ int main(int argc, char** argv) try {
   CLI::App app{"Sluice's tool for operators: the limits on a Redis server"};
   app.name("sluice");
   app.require_subcommand(1);
+  app.failure_message([](const CLI::App* failed, const CLI::Error& error) {
+    return wrapped(make_style(false), CLI::FailureMessage::simple(failed, error), 0);
+  });
   app.footer(
       "Only reset, block, open, close and import change anything; they say what, and ask.\n"
       "Exit codes: 0; 1 if peek's request would be refused, or doctor found something;\n"
