@@ -32,6 +32,7 @@ struct Options {
   std::size_t number = 0;
   std::string file;
   bool json = false;
+  bool functions = false;
   bool yes = false;
 };
 using Shared = std::shared_ptr<Options>;
@@ -52,6 +53,7 @@ Session session_of(const Options& options) {
   session.redis.client_name = "sluice-tool";
   session.redis.connect_timeout = std::chrono::seconds{5};
   session.redis.call_timeout = std::chrono::seconds{5};
+  if (options.functions) session.redis.scripts = RedisScripts::functions;
   session.url = without_login(options.url);
   session.style = make_style(options.json);
   if (!options.quota.empty()) session.given.quota = Quota::parse(options.quota);
@@ -75,6 +77,8 @@ CLI::App* add(CLI::App& app, const char* name, const char* what, const Shared& o
       ->envname("SLUICE_REDIS")
       ->required();
   command->add_flag("--json", options->json, "Print JSON, one object a line");
+  command->add_flag("--functions", options->functions,
+                    "The user may not use EVAL: call the library of functions");
   return command;
 }
 
