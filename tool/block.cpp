@@ -28,28 +28,38 @@ void block_by(const Limiter& limiter, const Found& found, Span span) {
   (void)limiter.block(key, span);
 }
 
-void block_bucket(Store& store, const Found& found, const Given& given, Span span) {
-  if (table_unit_in(found.name.unit) > 0) {
-    refuse(found, "of a table is blocked by the program that has the table");
+/// The limiter gives up what is further ahead than its own BucketOptions::longest, which may be so
+/// short.
+void require_short(const Found& found, Span span) {
+  if (span <= Span{TokenBucketRule::max_ahead}) return;
+  refuse(found, "is blocked for a minute at most; a gate closes for longer");
+}
+
+void block_bucket_of_table(Store& store, const Found& found, Word unit, Span span) {
+  if (!found.given.quota) refuse(found, "of a table does not contain its quota: give --quota");
+  require_short(found, span);
+  const auto table = std::make_shared<QuotaTable>(LimitList(*found.given.quota, Span{unit}));
+  block_by(TokenBucket(store, found.name.name, table), found, span);
+}
+
+void block_bucket(Store& store, const Found& found, Span span) {
+  if (const Word unit = table_unit_in(found.name.unit)) {
+    return block_bucket_of_table(store, found, unit, span);
   }
   const auto unit = bucket_in(found.name.unit);
   if (!unit) refuse(found, "whose key names no rate cannot be blocked");
-  const auto quota = bucket_quota(found.name, given, unit->quota);
+  const auto quota = bucket_quota(found.name, found.given, unit->quota);
   if (!quota) refuse(found, "does not contain its burst: give --quota or --limit");
-  // The limiter gives up what is further ahead than its own BucketOptions::longest, which may be so
-  // short.
-  if (span > Span{TokenBucketRule::max_ahead}) {
-    refuse(found, "is blocked for a minute at most; a gate closes for longer");
-  }
+  require_short(found, span);
   BucketOptions options;
   if (unit->interval > 1) options.refill = Refill::per_interval(Span{unit->interval});
   block_by(TokenBucket(store, found.name.name, *quota, options), found, span);
 }
 
-void block_windows(Store& store, const Found& found, const Given& given, Span span) {
+void block_windows(Store& store, const Found& found, Span span) {
   const std::vector<Word> spans = spans_in(found.name.unit);
   if (spans.empty()) refuse(found, "of a shared rate is blocked by the key of the rate");
-  const auto limits = window_limits(given, spans, found.description.limit.value_or(0));
+  const auto limits = window_limits(found.given, spans, found.description.limit.value_or(0));
   if (limits.empty()) refuse(found, "does not contain its limits: give --limit for each window");
   std::vector<WindowLimit> windows;
   for (std::size_t k = 0; k < spans.size(); ++k) windows.push_back({limits[k], Span{spans[k]}});
@@ -69,18 +79,18 @@ void block_rate(Store& store, const Found& found, Span span) {
 }
 
 /// Where a limit is not stored with a block, any will do.
-Word any_limit(const Given& given, Word most) { return only_limit(given).value_or(most); }
+Word any_limit(const Found& found, Word most) { return only_limit(found.given).value_or(most); }
 
 }  // namespace
 
-void block(Store& store, const Found& found, const Given& given, Span span) {
+void block(Store& store, const Found& found, Span span) {
   const KeyName& name = found.name;
   if (name.is_hashed) refuse(found, "whose key contains a hash is blocked by its limiter alone");
   switch (found.state.kind) {
     case StateKind::token_bucket:
-      return block_bucket(store, found, given, span);
+      return block_bucket(store, found, span);
     case StateKind::sliding_window:
-      return block_windows(store, found, given, span);
+      return block_windows(store, found, span);
     case StateKind::learned_rate:
       return block_rate(store, found, span);
     case StateKind::shared_token_bucket:
@@ -88,16 +98,16 @@ void block(Store& store, const Found& found, const Given& given, Span span) {
     case StateKind::slot_lock:
       return block_by(SlotLock(store, name.name, std::chrono::minutes{1}), found, span);
     case StateKind::leases:
-      return block_by(ConcurrencyLimiter(store, name.name, any_limit(given, 1)), found, span);
+      return block_by(ConcurrencyLimiter(store, name.name, any_limit(found, 1)), found, span);
     case StateKind::sliding_window_counter: {
-      const Word limit = any_limit(given, SlidingWindowCounterRule::max_limit);
+      const Word limit = any_limit(found, SlidingWindowCounterRule::max_limit);
       const WindowLimit window{limit, Span{std::max<Word>(1, span_in(name.unit))}};
       return block_by(SlidingWindowCounter(store, name.name, window), found, span);
     }
     case StateKind::fixed_window: {
       auto calendar = calendar_in(name.unit);
       if (!calendar) refuse(found, "of this calendar cannot be blocked from here");
-      const Word limit = any_limit(given, FixedWindowRule::max_limit);
+      const Word limit = any_limit(found, FixedWindowRule::max_limit);
       return block_by(FixedWindow(store, name.name, limit, std::move(*calendar)), found, span);
     }
     case StateKind::shared_sliding_window:

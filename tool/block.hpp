@@ -7,8 +7,8 @@
 namespace sluice::tool {
 
 /// Blocks the key for this long by the limiter of its kind, made of what its key, its state and
-/// `given` say. Throws std::invalid_argument if the kind has no block, or if more must be known,
-/// and std::system_error if the store could not decide.
-void block(Store& store, const Found& found, const Given& given, Span span);
+/// Found::given say. Throws std::invalid_argument if the kind has no block, or if more must be
+/// known, and std::system_error if the store could not decide.
+void block(Store& store, const Found& found, Span span);
 
 }  // namespace sluice::tool

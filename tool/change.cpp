@@ -84,8 +84,8 @@ GateKey gate_key(const std::string& key) {
 
 /// A gate that is open has no key. Throws if the key is something else.
 std::string gate_state(const Fleet& fleet, const GateKey& gate) {
-  const Reply there = fleet.of(gate.name.text)({"EXISTS", gate.name.text});
-  if (there.integer == 0) return "a gate, open";
+  const Reply there = fleet.of(gate.name.text)({"GET", gate.name.text});
+  if (there.kind == Reply::Kind::null) return "a gate, open";
   const Found found = read_key(fleet, gate.name.text, {});
   if (found.state.kind != StateKind::gate || !found.description.is_sound) {
     throw std::invalid_argument(printable(gate.name.text, 200) + " is no gate but " +
@@ -122,7 +122,7 @@ bool is_agreed(const Session& session, const std::string& what, bool yes) {
   if (::isatty(STDIN_FILENO) == 0) {
     throw std::invalid_argument(what + "\nnobody can be asked here: give --yes");
   }
-  fmt::print(stderr, "{}\nyes? ", what);
+  fmt::print(stderr, "{}\nyes? ", wrapped(session.style, what, 2));
   std::string answer;
   std::getline(std::cin, answer);
   if (answer != "yes") fmt::print(stderr, "nothing was changed\n");
@@ -151,7 +151,7 @@ int block_key(const Session& session, const std::string& key, Span span, bool ye
   const Change change{"block", key, state_of(found), span};
   if (!is_agreed(session, change, yes)) return bad_input;
   const auto store = store_of(session, found.name);
-  block(*store, found, session.given, span);
+  block(*store, found, span);
   return done(session, change);
 }
 

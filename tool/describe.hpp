@@ -1,6 +1,7 @@
 // What a state says: decoded by the library's own kernels and State structs. Pure functions.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <variant>
@@ -32,6 +33,9 @@ struct Given {
   std::optional<Quota> quota{};
   std::vector<Word> limits{};  ///< one, or one for each window
   Word cost = 1;               ///< of the request that Description::verdict is about
+  /// Sets `quota` or `limits` to those of a key with a state of this kind, where a table has them.
+  /// Throws std::invalid_argument if the table is one of other limiters.
+  std::function<void(Given&, const KeyName&, StateKind)> fill{};
 };
 
 struct Description {

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 
@@ -16,6 +17,11 @@ constexpr Span largest_difference = std::chrono::milliseconds{500};
 /// A tenth of RedisOptions::call_timeout.
 constexpr Span longest_latency = std::chrono::milliseconds{50};
 constexpr std::uint64_t nearly_full = 90;  // percent
+
+/// A server that does not tell may be set up in any way.
+Check not_told(const char* name, const std::string& right) {
+  return {name, false, "not told", "Grant the user " + right + ", or ask who runs the server."};
+}
 
 std::string_view text_in(const Info& info, std::string_view name) {
   const auto found = info.find(name);
@@ -53,6 +59,7 @@ Info read_info(std::string_view text) {
 
 Check check_role(const Info& info) {
   const std::string role(text_in(info, "role"));
+  if (role.empty()) return not_told("role", "+info");
   if (text_in(info, "loading") == "1") {
     return {"role", false, role + ", which loads its data", "Wait until it has loaded them."};
   }
@@ -60,14 +67,14 @@ Check check_role(const Info& info) {
     return {"role", false, "a replica, which refuses every call that writes",
             "Name the master, or the Sentinels, in the URL."};
   }
-  return {"role", true, role.empty() ? "not told" : role};
+  return {"role", true, role};
 }
 
 Check check_eviction(const Info& info) {
   const std::string policy(text_in(info, "maxmemory_policy"));
   const std::uint64_t evicted = number_in(info, "evicted_keys");
   const bool is_bounded = number_in(info, "maxmemory") > 0;
-  if (policy.empty()) return {"eviction", true, "not told"};
+  if (policy.empty()) return not_told("eviction", "+info");
   if (evicted > 0) {
     return {"eviction", false,
             fmt::format("{}; {} evicted, each of which may have been a limit in use", policy,
@@ -88,6 +95,7 @@ Check check_eviction(const Info& info) {
 Check check_memory(const Info& info) {
   const std::uint64_t used = number_in(info, "used_memory");
   const std::uint64_t most = number_in(info, "maxmemory");
+  if (text_in(info, "used_memory").empty()) return not_told("memory", "+info");
   const std::string text = fmt::format("{} MB", thousands(used / 1'000'000));
   if (most == 0) return {"memory", true, text + " used, without a bound"};
   const std::string of = fmt::format("{} of {} MB used", text, thousands(most / 1'000'000));
@@ -103,7 +111,7 @@ Check check_persistence(const Info& info, std::string_view appendfsync) {
               "Look into the server's log and at its disk."};
     }
   }
-  if (text_in(info, "aof_enabled").empty()) return {"persistence", true, "not told"};
+  if (text_in(info, "aof_enabled").empty()) return not_told("persistence", "+info");
   if (text_in(info, "aof_enabled") != "1") {
     return {"persistence", false, "no append-only file: a server that restarts has lost charges",
             "Set appendonly yes, unless limits may start anew."};
@@ -116,6 +124,7 @@ Check check_persistence(const Info& info, std::string_view appendfsync) {
 
 Check check_replicas(const Info& info, std::string_view min_replicas) {
   const std::uint64_t replicas = number_in(info, "connected_slaves");
+  if (text_in(info, "connected_slaves").empty()) return not_told("replicas", "+info");
   if (replicas == 0) return {"replicas", true, "none"};
   const std::string text = plural(replicas, "replica");
   if (min_replicas != "0") {
@@ -144,18 +153,27 @@ Check check_latency(Span median, Span longest) {
           "Move the server nearer, or raise RedisOptions::call_timeout (500 ms)."};
 }
 
-Check check_rights(std::string_view user, const std::vector<std::string>& missing,
-                   const std::vector<std::string>& optional) {
-  if (!missing.empty()) {
-    return {"rights", false, fmt::format("{} lacks {}", user, joined(missing)),
-            "Grant them with ACL SETUSER: docs/failures.md has the line."};
+Check check_version(const std::string& version) {
+  return version.empty() ? not_told("version", "+info") : Check{"version", true, version};
+}
+
+Check check_rights(const std::string& user, const std::optional<Denied>& denied) {
+  if (!denied) return not_told("rights", "+acl|dryrun");
+  const auto& [needed, wake_ups, loading] = *denied;
+  if (!needed.empty()) {
+    const bool is_of_eval = std::ranges::count(needed, "EVAL") > 0;
+    return {"rights", false, fmt::format("{} lacks {}", user, joined(needed)),
+            fmt::format("Grant them with ACL SETUSER{}: docs/failures.md has the line.",
+                        is_of_eval ? ", or give --functions if the programs call functions" : "")};
   }
-  if (!optional.empty()) {
+  if (!wake_ups.empty()) {
     return {"rights", false,
-            fmt::format("{} lacks {}: waiters are not woken", user, joined(optional)),
+            fmt::format("{} lacks {}: waiters are not woken", user, joined(wake_ups)),
             "Grant them, if calls wait: docs/failures.md has the line."};
   }
-  return {"rights", true, fmt::format("{} may do all that the store does", user)};
+  return {"rights", true,
+          fmt::format("{} may do all that the store does{}", user,
+                      loading.empty() ? "" : "; another user loads the library of functions")};
 }
 
 }  // namespace sluice::tool

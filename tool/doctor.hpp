@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,8 +33,16 @@ using Info = std::map<std::string, std::string, std::less<>>;
 [[nodiscard]] Check check_clock(Span ahead);
 /// `median` and `longest` of PINGs.
 [[nodiscard]] Check check_latency(Span median, Span longest);
-/// `missing`: commands that the user may not use; `optional`: those for wake-ups.
-[[nodiscard]] Check check_rights(std::string_view user, const std::vector<std::string>& missing,
-                                 const std::vector<std::string>& optional);
+/// `version`: as the server told it at the login, which refuses one that is too old.
+[[nodiscard]] Check check_version(const std::string& version);
+
+/// The commands that a user may not use.
+struct Denied {
+  std::vector<std::string> needed{};    ///< of those that calls need
+  std::vector<std::string> wake_ups{};  ///< of those for wake-ups
+  std::vector<std::string> loading{};   ///< of those that load the library of functions
+};
+/// `denied`: empty if the server does not tell.
+[[nodiscard]] Check check_rights(const std::string& user, const std::optional<Denied>& denied);
 
 }  // namespace sluice::tool

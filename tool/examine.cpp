@@ -45,8 +45,8 @@ Latency measure(Server& server) {
 }
 
 /// The commands that the user may not use; nothing if the server does not tell.
-std::optional<std::vector<std::string>> denied(Server& server, const std::string& user,
-                                               const std::vector<Words>& commands) {
+std::optional<std::vector<std::string>> denied_of(Server& server, const std::string& user,
+                                                  const std::vector<Words>& commands) {
   std::vector<std::string> names;
   for (const Words& words : commands) {
     Words dry{"ACL", "DRYRUN", user};
@@ -58,23 +58,37 @@ std::optional<std::vector<std::string>> denied(Server& server, const std::string
   return names;
 }
 
-Check rights(Server& server, const std::string& user, const std::string& prefix) {
+/// What the user of a store may not do; empty if the server does not tell.
+std::optional<Denied> denied(Server& server, const std::string& user, const std::string& prefix,
+                             RedisScripts scripts) {
   const std::string key = prefix + "{" + probe + "}:doctor";
-  const auto missing = denied(server, user,
-                              {{"EVALSHA", std::string_view("0"), "1", key},
-                               {"EVAL", "return 1", "1", key},
-                               {"TIME"},
-                               {"GET", key},
-                               {"MGET", key},
-                               {"PSETEX", key, "1", "x"},
-                               {"SETRANGE", key, "0", "x"},
-                               {"GETRANGE", key, "0", "1"},
-                               {"PEXPIRE", key, "1"}});
-  const auto optional =
-      denied(server, user, {{"PUBLISH", key, ""}, {"SUBSCRIBE", key}, {"UNSUBSCRIBE", key}});
-  if (!missing || !optional)
-    return {"rights", true, user + ", whose rights the server does not tell"};
-  return check_rights(user, *missing, *optional);
+  std::vector<Words> needed{{"TIME"},
+                            {"GET", key},
+                            {"MGET", key},
+                            {"PSETEX", key, "1", "x"},
+                            {"SETRANGE", key, "0", "x"},
+                            {"GETRANGE", key, "0", "1"},
+                            {"PEXPIRE", key, "1"}};
+  std::vector<Words> loading;
+  if (scripts == RedisScripts::functions) {
+    needed.insert(needed.begin(), {"FCALL", probe, "1", key});
+    loading.push_back({"FUNCTION", "LOAD", ""});
+  } else {
+    needed.insert(needed.begin(), {{"EVALSHA", "0", "1", key}, {"EVAL", "return 1", "1", key}});
+  }
+  const std::vector<Words> wake_ups{{"PUBLISH", key, ""}, {"SUBSCRIBE", key}, {"UNSUBSCRIBE", key}};
+  auto calls = denied_of(server, user, needed);
+  auto wakes = denied_of(server, user, wake_ups);
+  auto loads = denied_of(server, user, loading);
+  if (!calls || !wakes || !loads) return std::nullopt;
+  return Denied{std::move(*calls), std::move(*wakes), std::move(*loads)};
+}
+
+/// The user of the connection.
+std::string user_of(Server& server, const Session& session) {
+  const Reply reply = server({"ACL", "WHOAMI"});
+  if (reply.kind != Reply::Kind::error && !reply.text.empty()) return reply.text;
+  return session.redis.username.empty() ? "default" : session.redis.username;
 }
 
 Check login(const Session& session, const std::string& user) {
@@ -105,13 +119,10 @@ Check call(const Session& session, const std::string& prefix) {
 Checks look_at(Server& server, const Session& session, const std::string& prefix) {
   Checks checks;
   checks.push_back({"connection", true, server.address() + (session.redis.tls ? ", TLS" : "")});
-  const Reply whoami = server({"ACL", "WHOAMI"});
-  const std::string user =
-      whoami.kind == Reply::Kind::error || whoami.text.empty() ? "default" : whoami.text;
+  const std::string user = user_of(server, session);
   checks.push_back(login(session, user));
-  checks.push_back(rights(server, user, prefix));
-  const std::string& version = server.told().version;
-  checks.push_back({"version", true, version.empty() ? "not told" : version});
+  checks.push_back(check_rights(user, denied(server, user, prefix, session.redis.scripts)));
+  checks.push_back(check_version(server.told().version));
   const Info info = read_info(server({"INFO"}).text);
   checks.push_back(check_role(info));
   checks.push_back(check_eviction(info));
@@ -136,12 +147,11 @@ void print(const Session& session, const std::string& server, const Checks& chec
     return;
   }
   for (const Check& each : checks) {
-    const std::string text =
-        fmt::format("{:<12} {}", each.name, wrapped(session.style, each.text, 18));
-    fmt::print("{} {}\n",
-               painted(session.style, each.is_fine ? Colour::green : Colour::red,
-                       each.is_fine ? "ok  " : "look"),
-               text);
+    const std::string_view found = each.is_fine ? "ok  " : "look";
+    const std::string head = fmt::format("{} {:<12} ", found, each.name);
+    const std::string lines = behind(session.style, head, each.text, head.size());
+    fmt::print("{}{}\n", painted(session.style, each.is_fine ? Colour::green : Colour::red, found),
+               lines.substr(found.size()));
     if (!each.advice.empty()) fmt::print("     {}\n", wrapped(session.style, each.advice, 5));
   }
 }

@@ -11,6 +11,7 @@
 #include "sim/tool/command_line.hpp"
 #include "sluice/redis/redis_url.hpp"
 #include "tool/commands.hpp"
+#include "tool/table.hpp"
 
 namespace {
 
@@ -25,11 +26,13 @@ struct Options {
   std::string key;
   std::string quota;
   std::vector<Word> limits;
+  std::string table;
   std::string span;
   Word cost = 1;
   std::size_t number = 0;
   std::string file;
   bool json = false;
+  bool functions = false;
   bool yes = false;
 };
 using Shared = std::shared_ptr<Options>;
@@ -50,11 +53,13 @@ Session session_of(const Options& options) {
   session.redis.client_name = "sluice-tool";
   session.redis.connect_timeout = std::chrono::seconds{5};
   session.redis.call_timeout = std::chrono::seconds{5};
+  if (options.functions) session.redis.scripts = RedisScripts::functions;
   session.url = without_login(options.url);
   session.style = make_style(options.json);
   if (!options.quota.empty()) session.given.quota = Quota::parse(options.quota);
   session.given.limits = options.limits;
   session.given.cost = options.cost;
+  if (!options.table.empty()) session.given.fill = read_table(options.table);
   return session;
 }
 
@@ -72,6 +77,8 @@ CLI::App* add(CLI::App& app, const char* name, const char* what, const Shared& o
       ->envname("SLUICE_REDIS")
       ->required();
   command->add_flag("--json", options->json, "Print JSON, one object a line");
+  command->add_flag("--functions", options->functions,
+                    "The user may not use EVAL: call the library of functions");
   return command;
 }
 
@@ -81,16 +88,32 @@ void add_key(CLI::App* command, const Shared& options) {
 }
 
 void add_given(CLI::App* command, const Shared& options) {
-  command->add_option("--quota", options->quota,
-                      "The limiter's quota, such as 10/s:5, where the state does not contain it");
-  command->add_option("--limit", options->limits, "The limit or burst; of several windows one each")
-      ->delimiter(',')
-      ->check(CLI::Range(Word{1}, Word{1} << 51));
+  CLI::Option* const quota =
+      command->add_option("--quota", options->quota,
+                          "The limiter's quota, such as 10/s:5, where the state does not have it");
+  CLI::Option* const limit = command
+                                 ->add_option("--limit", options->limits,
+                                              "The limit or burst; of several windows one each")
+                                 ->delimiter(',')
+                                 ->check(CLI::Range(Word{1}, Word{1} << 51));
+  if (!has_tables()) return;
+  command
+      ->add_option("--table", options->table,
+                   "FILE:NAME, a list of limits by key in a TOML file, in place of both")
+      ->excludes(quota)
+      ->excludes(limit);
 }
 
 void add_scan(CLI::App* command, const Shared& options) {
   command->add_option("PATTERN", options->key, "Only keys that match this glob");
   command->add_option("--prefix", options->prefix, "Only keys with this key_prefix");
+}
+
+int complain(const Options& options, const std::exception& error, int code) {
+  std::fflush(stdout);
+  fmt::print(stderr, "{}\n",
+             wrapped(make_style(options.json), fmt::format("sluice: {}", error.what()), 2));
+  return code;
 }
 
 /// What a command does with its session.
@@ -101,8 +124,9 @@ void run_as(CLI::App* command, Command& chosen, const Shared& options,
       try {
         return body(session_of(*options));
       } catch (const Unreachable& error) {
-        fmt::print(stderr, "sluice: {}\n", error.what());
-        return unreachable;
+        return complain(*options, error, unreachable);
+      } catch (const std::exception& error) {
+        return complain(*options, error, bad_input);
       }
     };
   });
@@ -222,6 +246,9 @@ int main(int argc, char** argv) try {
   CLI::App app{"Sluice's tool for operators: the limits on a Redis server"};
   app.name("sluice");
   app.require_subcommand(1);
+  app.failure_message([](const CLI::App* failed, const CLI::Error& error) {
+    return wrapped(make_style(false), CLI::FailureMessage::simple(failed, error), 0);
+  });
   app.footer(
       "Only reset, block, open, close and import change anything; they say what, and ask.\n"
       "Exit codes: 0; 1 if peek's request would be refused, or doctor found something;\n"

@@ -9,6 +9,7 @@
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "sim/log/text.hpp"
@@ -109,20 +110,42 @@ std::string painted(const Style& style, Colour colour, std::string_view text) {
 }
 
 std::string wrapped(const Style& style, std::string_view text, std::size_t indent) {
+  const std::size_t kept = style.width == 0 ? indent : std::min(indent, style.width / 2);
+  const std::size_t room = style.width == 0 ? text.size() : style.width - kept;
   std::string lines;
-  std::size_t room =
-      style.width == 0 ? text.size() : style.width - std::min(indent, style.width / 2);
-  while (text.size() > room) {
-    std::size_t end = text.rfind(' ', room);
-    const bool is_space = end != std::string_view::npos && end > 0;
-    if (!is_space) end = room;
-    lines.append(text.substr(0, end)).append("\n").append(std::min(indent, style.width / 2), ' ');
-    text.remove_prefix(end + (is_space ? 1 : 0));
+  for (;;) {
+    std::size_t end = std::min(text.find('\n'), text.size());
+    bool is_skipped = end < text.size();
+    if (end > room) {
+      end = text.rfind(' ', room);
+      is_skipped = end != std::string_view::npos && end > 0;
+      if (!is_skipped) end = room;
+    } else if (!is_skipped) {
+      return lines.append(text);
+    }
+    lines.append(text.substr(0, end)).append("\n").append(kept, ' ');
+    text.remove_prefix(end + (is_skipped ? 1 : 0));
   }
-  return lines.append(text);
 }
 
-void print_line(const Style& style, std::string_view key, std::string_view text) {
+std::string shown(std::string_view text) {
+  return printable(text, std::numeric_limits<std::size_t>::max());
+}
+
+std::string behind(const Style& style, std::string_view head, std::string_view text,
+                   std::size_t indent) {
+  const bool is_one_line = style.width == 0 || head.size() + text.size() <= style.width;
+  const std::size_t kept = std::min(indent, style.width / 2);
+  std::string lines(head);
+  if (!is_one_line && head.size() > kept) {
+    lines.resize(lines.find_last_not_of(' ') + 1);
+    lines.append("\n").append(kept, ' ');
+  }
+  return lines.append(is_one_line ? text : wrapped(style, text, indent));
+}
+
+void print_line(const Style& style, std::string_view raw_key, std::string_view text) {
+  const std::string key = shown(raw_key);
   if (style.width == 0 || key.size() + 2 + text.size() <= style.width) {
     fmt::print("{}  {}\n", painted(style, Colour::bold, key), text);
     return;
@@ -132,7 +155,8 @@ void print_line(const Style& style, std::string_view key, std::string_view text)
 }
 
 void print_field(const Style& style, std::string_view name, std::string_view text) {
-  fmt::print("  {:<{}} {}\n", words_of(name), name_columns, wrapped(style, text, name_columns + 3));
+  const std::string head = fmt::format("  {:<{}} ", words_of(name), name_columns);
+  fmt::print("{}\n", behind(style, head, shown(text), name_columns + 3));
 }
 
 std::string text_of(const Value& value, Word now) { return std::visit(TextOf{now}, value); }

@@ -23,9 +23,17 @@ struct Style {
 enum class Colour { plain, bold, red, yellow, green };
 [[nodiscard]] std::string painted(const Style& style, Colour colour, std::string_view text);
 
-/// The text in lines of at most the width, all but the first after this indent. It breaks at
-/// spaces, or within a word that is longer than a line.
+/// The text in lines of at most the width, all but the first after this indent. It breaks at ends
+/// of lines and at spaces, or within a word that is longer than a line.
 [[nodiscard]] std::string wrapped(const Style& style, std::string_view text, std::size_t indent);
+
+/// The text behind `head`, or below it where the terminal is so narrow that `head` reaches further
+/// than the indent.
+[[nodiscard]] std::string behind(const Style& style, std::string_view head, std::string_view text,
+                                 std::size_t indent);
+
+/// All of a text that others wrote, without a byte that a terminal obeys.
+[[nodiscard]] std::string shown(std::string_view text);
 
 /// "3 of 5 used" as one line under or behind its key.
 void print_line(const Style& style, std::string_view key, std::string_view text);

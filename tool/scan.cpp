@@ -37,11 +37,18 @@ std::string escaped(std::string_view text) {
   return glob;
 }
 
-Description described(const KeyName& name, const StoredState& state, const Given& given, Word now) {
+/// Describes what was read, by what is given for its key.
+void describe_by(const Given& given, Found& found) {
+  found.given = given;
+  if (given.fill) given.fill(found.given, found.name, found.state.kind);
+  found.description = describe(found.name, found.state, found.given, found.at);
+}
+
+void describe_one_of_many(const Given& given, Found& found) {
   try {
-    return describe(name, state, given, now);
+    describe_by(given, found);
   } catch (const std::invalid_argument&) {  // what is given is about other keys
-    return describe(name, state, {}, now);
+    describe_by({}, found);
   }
 }
 
@@ -49,9 +56,10 @@ std::string reason_of(const Reply& reply) {
   return reply.text.starts_with("WRONGTYPE") ? "of another type" : printable(reply.text, 80);
 }
 
-/// What PTTL says; empty of a key that does not expire.
-std::optional<Span> span_in(Word pttl) noexcept {
-  return pttl < 0 ? std::nullopt : std::optional<Span>(std::chrono::milliseconds(pttl));
+/// What PTTL says; empty of a key that does not expire, and if the user may not ask.
+std::optional<Span> expiry_in(const Reply& pttl) noexcept {
+  if (pttl.kind != Kind::integer || pttl.integer < 0) return std::nullopt;
+  return std::chrono::milliseconds(pttl.integer);
 }
 
 class Scan {
@@ -105,7 +113,7 @@ class Scan {
     bool goes_on = true;
     const std::size_t count = names_.size();
     for (std::size_t i = 0; i < count && goes_on; ++i) {
-      const auto expires = options_.expiry ? span_in(replies[1 + count + i].integer) : std::nullopt;
+      const auto expires = options_.expiry ? expiry_in(replies[1 + count + i]) : std::nullopt;
       goes_on = note(std::move(names_[i]), replies[i + 1], now, expires);
     }
     names_.clear();
@@ -124,13 +132,13 @@ class Scan {
       count(totals_.foreign, "of another value", name.text);
       return true;
     }
-    Description description = described(name, *state, options_.given, now);
-    if (!description.is_sound) {
-      count(totals_.foreign, "with words that no rule writes", name.text);
+    Found found{std::move(name), std::move(*state), now, expires};
+    describe_one_of_many(options_.given, found);
+    if (!found.description.is_sound) {
+      count(totals_.foreign, "with words that no rule writes", found.name.text);
       return true;
     }
-    count(totals_.ours, description.kind, name.text);
-    Found found{std::move(name), std::move(*state), std::move(description), now, expires};
+    count(totals_.ours, found.description.kind, found.name.text);
     return see_(found);
   }
 
@@ -155,6 +163,24 @@ std::uint64_t sum(const std::map<std::string, Totals::Count>& counts) noexcept {
 
 std::string absent(const std::string& key) { return "there is no key " + printable(key, 200); }
 
+/// Without its description.
+Found read_state(const Fleet& fleet, const std::string& key) {
+  const auto refuse = [&](const std::string& why) {
+    throw std::invalid_argument(printable(key, 200) + " is no key of a limiter: " + why);
+  };
+  auto name = KeyName::parse(key);
+  if (!name) refuse("the name has another form than {tag}:name or {tag}:name:unit");
+  Server& server = fleet.of(key);
+  const Words commands[]{{"TIME"}, {"GET", key}, {"PTTL", key}};
+  const std::vector<Reply> replies = server.pipeline(commands);
+  const Reply& value = replies[1];
+  if (value.kind == Kind::null) throw std::invalid_argument(absent(key));
+  if (value.kind == Kind::error) refuse(reason_of(value));
+  auto state = decode_state(value.text);
+  if (!state) refuse("its value has another form than a state");
+  return {std::move(*name), std::move(*state), time_in(replies[0]), expiry_in(replies[2])};
+}
+
 }  // namespace
 
 std::uint64_t Totals::all_ours() const noexcept { return sum(ours); }
@@ -170,29 +196,20 @@ Totals scan(const Fleet& fleet, const ScanOptions& options,
 }
 
 Found read_key(const Fleet& fleet, const std::string& key, const Given& given) {
-  const auto refuse = [&](const std::string& why) {
-    throw std::invalid_argument(printable(key, 200) + " is no key of a limiter: " + why);
-  };
-  auto name = KeyName::parse(key);
-  if (!name) refuse("the name has another form than {tag}:name or {tag}:name:unit");
-  Server& server = fleet.of(key);
-  const Words commands[]{{"TIME"}, {"GET", key}, {"PTTL", key}};
-  const std::vector<Reply> replies = server.pipeline(commands);
-  const Reply& value = replies[1];
-  if (value.kind == Kind::null) throw std::invalid_argument(absent(key));
-  if (value.kind == Kind::error) refuse(reason_of(value));
-  auto state = decode_state(value.text);
-  if (!state) refuse("its value has another form than a state");
-  const Word now = time_in(replies[0]);
-  Description description = describe(*name, *state, given, now);
-  return {std::move(*name), std::move(*state), std::move(description), now,
-          span_in(replies[2].integer)};
+  Found found = read_state(fleet, key);
+  describe_by(given, found);
+  return found;
 }
 
-std::optional<Found> find_key(const Fleet& fleet, const std::string& key, const Given& given) try {
-  return read_key(fleet, key, given);
-} catch (const std::invalid_argument&) {
-  return std::nullopt;
+std::optional<Found> find_key(const Fleet& fleet, const std::string& key, const Given& given) {
+  std::optional<Found> found;
+  try {
+    found = read_state(fleet, key);
+  } catch (const std::invalid_argument&) {
+    return std::nullopt;
+  }
+  describe_by(given, *found);
+  return found;
 }
 
 }  // namespace sluice::tool

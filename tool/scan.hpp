@@ -17,15 +17,17 @@ namespace sluice::tool {
 struct Found {
   KeyName name;
   StoredState state;
-  Description description;
   Word at = 0;                    ///< the server's time at which it was read
   std::optional<Span> expires{};  ///< of one key that was read alone, or by ScanOptions::expiry
+  Given given{};                  ///< of this key
+  Description description{};
 };
 
-/// Reads one key. Throws std::invalid_argument that says why if it has no state of the library.
+/// Reads one key. Throws std::invalid_argument that says why if it has no state of the library, or
+/// if what is given contradicts it.
 [[nodiscard]] Found read_key(const Fleet& fleet, const std::string& key, const Given& given);
 
-/// The state of a key, or empty: of those who wait, for example.
+/// The same, but empty if the key has no state of the library: of those who wait, for example.
 [[nodiscard]] std::optional<Found> find_key(const Fleet& fleet, const std::string& key,
                                             const Given& given);
 

@@ -62,7 +62,7 @@ std::string verdict_text(const Verdict& verdict) {
 
 void print_found(const Session& session, const Found& found) {
   const Description& d = found.description;
-  fmt::print("{}\n", wrapped(session.style, found.name.text, 0));
+  fmt::print("{}\n", wrapped(session.style, shown(found.name.text), 0));
   print_field(session.style, "kind", d.kind + (d.summary.empty() ? "" : ", " + d.summary));
   for (const Field& each : d.fields) {
     print_field(session.style, each.name, text_of(each.value, found.at));

@@ -1,4 +1,4 @@
-// reset, block, open, close and doctor on a real server.
+// reset, block, open and close on a real server.
 #include <map>
 #include <thread>
 
@@ -13,15 +13,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using nlohmann::json;
-
-struct Site {
-  RedisServer server;
-  std::string url = url_of(server);
-  std::unique_ptr<RedisStore> store = make_redis_store(options_of(server));
-  RedisClient client{server.unix_socket()};
-
-  Ran run(const std::string& words) { return sluice_tool(url, words); }
-};
 
 TEST_CASE("a change wants a yes, and says what it will do", "[redis]") {
   if (redis_left_out()) return;
@@ -166,6 +157,55 @@ TEST_CASE("a block that cannot be made is refused, and changes nothing", "[redis
   CHECK(site.client({"GET", "{a}:api:1/s"}).text == before);
 }
 
+TEST_CASE("no change is made where nobody can be asked, and each tells what it did", "[redis]") {
+  if (redis_left_out()) return;
+  Site site;
+  const ConcurrencyLimiter jobs(*site.store, "jobs", 5);
+  Lease lease = jobs.try_acquire("a");
+  const Gates gates(*site.store, "adwords", {"account"}, {.ramp = 0s, .spacing = 0s});
+  const Scope closed = gates.scope("account", "closed");
+  gates.close(closed, 30min);
+  const auto contents = [&] {
+    std::map<std::string, std::string> keys;
+    for (const RedisReply& key : site.client({"KEYS", "*"}).elements) {
+      keys[key.text] = site.client({"GET", key.text}).text;
+    }
+    return keys;
+  };
+  struct Change {
+    std::string verb;
+    std::string key;
+    std::string span;
+    std::string before;
+  };
+  const std::vector<Change> changes{
+      {"block", "{a}:jobs", " --for 10min", "leases, 1 held"},
+      {"open", "{adwords}:account=closed", "", "a gate, closed for 30m"},
+      {"close", "{adwords}:account=open", " --for 10min", "a gate, open"}};
+  const auto before = contents();
+  CHECK(before.size() == 2);
+  for (const Change& each : changes) {
+    const std::string words = each.verb + " '" + each.key + "'" + each.span;
+    const Ran asked = shell(site.url, "\"$SLUICE\" " + words + " 2>&1 </dev/null");
+    INFO(asked.output);
+    CHECK(asked.code == 2);
+    CHECK_THAT(asked.output, contains_text(each.verb + " " + each.key) &&
+                                 contains_text("nobody can be asked here: give --yes"));
+    CHECK(contents() == before);
+  }
+  for (const Change& each : changes) {
+    const Ran done = site.run(each.verb + " '" + each.key + "'" + each.span + " --yes --json");
+    INFO(done.output);
+    CHECK(done.code == 0);
+    const std::vector<json> lines = json_lines(done.output);
+    REQUIRE(lines.size() == 1);
+    CHECK(lines[0] == json{{"key", each.key}, {"changed", each.verb}, {"before", each.before}});
+  }
+  CHECK(gates.pass(closed).allowed);
+  CHECK(gates.pass(gates.scope("account", "open")).retry_after > 9min);
+  CHECK(jobs.try_acquire("a").decision().retry_after > 9min);
+}
+
 TEST_CASE("a gate is closed and opened, and nothing else is", "[redis]") {
   if (redis_left_out()) return;
   Site site;
@@ -184,46 +224,6 @@ TEST_CASE("a gate is closed and opened, and nothing else is", "[redis]") {
   CHECK(site.run("close '{adwords}:account' --for 1s --yes").code == 2);
   site.client({"SET", "{adwords}:a=b", "x"});
   CHECK(site.run("close '{adwords}:a=b' --for 1s --yes").code == 2);
-}
-
-TEST_CASE("doctor finds what a server lacks, and nothing on one that is set up", "[redis]") {
-  if (redis_left_out()) return;
-  const auto checks_of = [](const Ran& ran) {
-    std::map<std::string, bool> fine;
-    const std::vector<json> lines = json_lines(ran.output);
-    for (const json& each : lines.at(0)["checks"]) fine[each["name"]] = each["fine"];
-    return fine;
-  };
-  RedisServer good({"appendonly yes", "maxmemory-policy noeviction"});
-  const Ran ran = sluice_tool(url_of(good), "doctor --json");
-  INFO(ran.output);
-  CHECK(ran.code == 0);
-  CHECK(checks_of(ran).size() == 12);
-  RedisClient client(good.unix_socket());
-  CHECK(client({"DBSIZE"}).integer == 0);
-
-  RedisServer bad({"appendonly no", "maxmemory-policy allkeys-lru", "maxmemory 100mb"});
-  RedisClient admin(bad.unix_socket());
-  admin({"ACL", "SETUSER", "app", "on", ">secret", "~app:*", "+@all", "-evalsha", "-publish"});
-  const std::string url = "unix://app:secret@" + bad.unix_socket();
-  const Ran found = sluice_tool(url, "doctor --json --prefix app:");
-  INFO(found.output);
-  CHECK(found.code == 1);
-  auto checks = checks_of(found);
-  CHECK(checks["connection"]);
-  CHECK_FALSE(checks["rights"]);
-  CHECK_FALSE(checks["eviction"]);
-  CHECK_FALSE(checks["persistence"]);
-  CHECK_FALSE(checks["call"]);
-  const Ran text = shell(url, "COLUMNS=40 \"$SLUICE\" doctor --prefix app: 2>&1");
-  CHECK_THAT(text.output, contains_text("EVALSHA") && contains_text("Set appendonly yes"));
-  std::istringstream stream(text.output);
-  for (std::string line; std::getline(stream, line);) CHECK(line.size() <= 40);
-  CHECK(text.output.find("secret") == std::string::npos);
-  const Ran gone = sluice_tool("redis://app:secret@127.0.0.1:1", "doctor");
-  CHECK(gone.code == 3);
-  CHECK_THAT(gone.output,
-             contains_text("Connection refused") && contains_text("whether the server"));
 }
 
 }  // namespace

@@ -26,6 +26,9 @@ TEST_CASE("text is broken at spaces, and within words that are too long", "[outp
   CHECK(tool::wrapped({.width = 10}, "one two three", 4) == "one\n    two\n    three");
   CHECK(tool::wrapped({.width = 10}, "0123456789abc", 0) == "0123456789\nabc");
   CHECK(tool::wrapped({}, std::string(500, 'x'), 4) == std::string(500, 'x'));
+  CHECK(tool::wrapped({}, "one\n\ntwo", 2) == "one\n  \n  two");
+  CHECK(tool::wrapped({.width = 10}, "one two\nthree four five\n", 0) ==
+        "one two\nthree four\nfive\n");
 }
 
 TEST_CASE("no line is wider than the terminal, and no letter is lost", "[output]") {
@@ -64,6 +67,18 @@ TEST_CASE("values are texts for readers and numbers for programs", "[output]") {
   CHECK(tool::text_of(fields, now) == "used 3, until in 0 us, window 5 us, rate 1/s");
   CHECK(tool::to_json(fields).dump() ==
         R"({"used":3,"until_us":1800000000000000,"window_us":5,"rate":"1/s"})");
+}
+
+TEST_CASE("a text begins below its name where the terminal is narrow", "[output]") {
+  CHECK(tool::behind({}, "name  ", "one two", 6) == "name  one two");
+  CHECK(tool::behind({.width = 13}, "name  ", "one two", 6) == "name  one two");
+  CHECK(tool::behind({.width = 12}, "name  ", "one two", 6) == "name  one\n      two");
+  CHECK(tool::behind({.width = 10}, "name  ", "one two", 6) == "name\n     one\n     two");
+}
+
+TEST_CASE("no byte of a foreign text reaches a terminal but printable ones", "[output]") {
+  CHECK(tool::shown("a\x1b[2J\n\x7f\xc3\xa9~ ") == "a\\x1b[2J\\x0a\\x7f\\xc3\\xa9~ ");
+  CHECK(tool::shown(std::string(1'000, 'x')) == std::string(1'000, 'x'));
 }
 
 TEST_CASE("colour is for terminals alone", "[output]") {

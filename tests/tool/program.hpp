@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 
 #include <cstdio>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <stdexcept>
@@ -51,6 +52,16 @@ inline RedisOptions options_of(const RedisServer& server) {
   options.connect_timeout = std::chrono::seconds{20};
   return options;
 }
+
+/// A server, and how tests reach it.
+struct Site {
+  RedisServer server;
+  std::string url = url_of(server);
+  std::unique_ptr<RedisStore> store = make_redis_store(options_of(server));
+  RedisClient client{server.unix_socket()};
+
+  Ran run(const std::string& words) { return sluice_tool(url, words); }
+};
 
 /// Each line as JSON.
 inline std::vector<nlohmann::json> json_lines(const std::string& text) {

@@ -123,6 +123,11 @@ TEST_CASE("a pipe that closes ends it quietly", "[redis]") {
       shell(url_of(server), "exec 2>&1; { \"$SLUICE\" keys; echo \"ended $?\" >&2; } | head -n 1");
   CHECK_THAT(ran.output, contains_text("a token bucket") && contains_text("ended 141\n"));
   CHECK(std::count(ran.output.begin(), ran.output.end(), '\n') == 2);
+  const Ran watched = shell(url_of(server),
+                            "exec 2>&1; { \"$SLUICE\" watch '{no}:such' --interval 1ms; echo "
+                            "\"ended $?\" >&2; } | head -n 1");
+  CHECK_THAT(watched.output, contains_text("no such key\n") && contains_text("ended 141\n"));
+  CHECK(std::count(watched.output.begin(), watched.output.end(), '\n') == 2);
 }
 
 TEST_CASE("large states are read whole", "[redis]") {
