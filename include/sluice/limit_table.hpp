@@ -10,6 +10,7 @@
 
 #include "sluice/detail/arguments.hpp"
 #include "sluice/detail/limit_of.hpp"
+#include "sluice/limiters/window_limit.hpp"
 
 namespace sluice {
 

@@ -1,15 +1,18 @@
 // Estimator: what it learns, exactly and within its error; classes; and calls that teach it.
-// Threading: one thread.
+// Threading: one thread, but for the tests of several.
 #include "sluice/calls/estimator.hpp"
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <string>
 #include <vector>
 
 #include "sluice/calls/call.hpp"
 #include "sluice/limiters/token_bucket.hpp"
 #include "sluice/virtual_store.hpp"
 #include "tests/catch.hpp"
+#include "tests/memory/threads.hpp"
 #include "tests/support/seed.hpp"
 
 using namespace sluice;
@@ -104,6 +107,80 @@ TEST_CASE("calls are charged what is learned, and teach it", "[estimator][calls]
   CHECK(granted == std::vector<Word>{100, 100, 30, 30});
   CHECK(tokens.peek("key").remaining == 1000 - 30 - 20 - 25 - 400);
   CHECK(estimator.of("model", 1).cost().value() == 400 + 15);  // the top of its bucket
+}
+
+TEST_CASE("what several threads teach is all learned, in whatever order", "[estimator]") {
+  Random random("what several threads teach is all learned, in whatever order");
+  CAPTURE(random.repeat());
+  constexpr std::size_t learners = 3;
+  constexpr std::size_t each = 60'000;
+  // None is forgotten by halving before the end of the test.
+  const EstimatorOptions options{.quantile = 0.5, .window = learners * each, .least = 1};
+  const std::array<std::string, 2> names{"model", "other"};
+  constexpr std::size_t block = each / 2;
+  const auto name_of = [&](std::size_t index) { return names[index / block % 2]; };
+  std::vector<Word> costs(learners * each);
+  for (Word& cost : costs) cost = random.between(1, 31);  // these are told apart exactly
+
+  Estimator estimator(options);
+  std::atomic<std::size_t> learning{learners};
+  std::atomic<int> impossible{0};
+  together(learners + 1, [&](std::size_t thread) {
+    if (thread < learners) {
+      for (std::size_t i = 0; i < each; i += block) {
+        const LearnedEstimate estimate = estimator.of(name_of(i), 7);
+        for (std::size_t k = i; k < i + block; ++k) estimate.learn(costs[thread * each + k]);
+      }
+      --learning;
+      return;
+    }
+    do {
+      for (const std::string& name : names) {
+        const Word told = estimator.of(name, 7).cost().value();
+        if (told < 1 || told > 31) ++impossible;
+      }
+    } while (learning > 0);
+  });
+  CHECK(impossible == 0);
+  CHECK(estimator.classes() == names.size());
+
+  // One that has learned the same in order says the same, also while both learn that calls cost
+  // nothing: how many it takes to lower the median tells how many of each cost are known.
+  Estimator in_order(options);
+  for (std::size_t i = 0; i < costs.size(); ++i) in_order.of(name_of(i), 7).learn(costs[i]);
+  for (const std::string& name : names) {
+    CAPTURE(name);
+    const LearnedEstimate taught = estimator.of(name, 7);
+    const LearnedEstimate expected = in_order.of(name, 7);
+    std::size_t differences = 0;
+    for (std::size_t zeros = 0; expected.cost().value() > 0; ++zeros) {
+      if (zeros > costs.size()) FAIL("the median does not fall");
+      if (taught.cost().value() != expected.cost().value()) ++differences;
+      taught.learn(0);
+      expected.learn(0);
+    }
+    CHECK(differences == 0);
+    CHECK(taught.cost().value() == 0);
+  }
+}
+
+TEST_CASE("threads that ask for more classes than are known forget some, and use what they hold",
+          "[estimator]") {
+  Estimator estimator({.least = 1, .max_classes = 2});
+  constexpr std::size_t threads = 3;
+  std::atomic<int> wrong{0};
+  together(threads, [&](std::size_t thread) {
+    for (int i = 0; i < 2'000; ++i) {
+      const std::string name = std::to_string(thread) + "-" + std::to_string(i);
+      const LearnedEstimate mine = estimator.of(name, 5);  // nobody else learns of it
+      if (mine.cost().value() != 5) ++wrong;
+      mine.learn(9);
+      if (mine.cost().value() != 9) ++wrong;
+      if (estimator.classes() > 2) ++wrong;
+    }
+  });
+  CHECK(wrong == 0);
+  CHECK(estimator.classes() == 2);
 }
 
 TEST_CASE("costs and options out of range are named, and nothing is learned", "[estimator]") {

@@ -1,6 +1,7 @@
 // Fleets against an API whose limit nobody knows, that falls to the half and rises again: by
 // LearnedRate, and by the adaptive mode of the AWS SDKs in each process. test_calls_client
-// "[.figures]" prints the table of docs/learned_rate.md.
+// "[.figures]" prints the table of docs/learned_rate.md, and the row of its trade-off that the rule
+// is.
 #include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <cmath>
@@ -266,18 +267,52 @@ class Fleet {
 constexpr Course second{100, 1s, 5min, 10min, 15min};
 constexpr Course minute{3'000, 1min, 5min, 10min, 15min};
 
-/// What is accepted in the minute after the limit, fallen or risen, should be known.
-double share_after(const Api& api, Span learned) { return api.share(learned, learned + 1min); }
+/// Of a run, or of several on average: shares of the limit that were accepted, of calls that were
+/// refused behind the first minute, and the fairness for processes.
+struct Figures {
+  double all = 0;
+  double adapted = 0;
+  double after_fall = 0;  ///< in the minute after the limit that has fallen should be known
+  double after_rise = 0;  ///< the same of the one that has risen
+  double refused = 0;
+  double jain = 0;
+  // While a rate adapts:
+  double begins = 0;
+  double falls = 0;
+  double rises = 0;
+
+  void add(const Api& api, const Course& course, double part) {
+    const Span fallen = course.learned_fall();
+    const Span risen = course.learned_rise();
+    all += part * api.share(0s, course.ends);
+    adapted += part * api.adapted_share();
+    after_fall += part * api.share(fallen, fallen + 1min);
+    after_rise += part * api.share(risen, risen + 1min);
+    refused += part * api.refusals(1min, course.ends);
+    jain += part * api.jain();
+    begins += part * api.share(0s, 1min);
+    falls += part * api.share(course.falls, fallen);
+    rises += part * api.share(course.rises, risen);
+  }
+};
+
+template <class Process>
+Figures mean_of(const std::vector<std::uint64_t>& seeds, const Course& course,
+                const Demand& demand) {
+  Figures mean;
+  for (const std::uint64_t seed : seeds) {
+    mean.add(Fleet<Process>(seed, course, demand).api(), course,
+             1 / static_cast<double>(seeds.size()));
+  }
+  return mean;
+}
 
 template <class Process>
 void print(const char* name, const char* limit, const Course& course, const Demand& demand) {
-  const Fleet<Process> fleet(7, course, demand);
-  const Api& api = fleet.api();
+  const Figures run = mean_of<Process>({7}, course, demand);
   std::printf("| %s | %s | %d | %s | %.2f | %.2f | %.2f | %.2f | %.2f %% | %.3f |\n", name, limit,
-              demand.processes, demand.is_zipf ? "Zipf" : "equal", api.share(0s, course.ends),
-              api.adapted_share(), share_after(api, course.learned_fall()),
-              share_after(api, course.learned_rise()), 100 * api.refusals(1min, course.ends),
-              api.jain());
+              demand.processes, demand.is_zipf ? "Zipf" : "equal", run.all, run.adapted,
+              run.after_fall, run.after_rise, 100 * run.refused, run.jain);
   std::fflush(stdout);
 }
 
@@ -292,26 +327,68 @@ void print_all(const char* name) {
   }
 }
 
+std::vector<std::uint64_t> draw(Random& random, std::size_t runs) {
+  std::vector<std::uint64_t> seeds(runs);
+  for (std::uint64_t& seed : seeds) seed = random.next();
+  return seeds;
+}
+
+/// The means of 8 seeds with 20 processes: what the rule gives in the table of the trade-off, and
+/// what is accepted while it adapts.
+void print_means() {
+  const std::vector<std::uint64_t> seeds{1, 2, 3, 4, 5, 6, 7, 8};
+  const auto a = mean_of<Learning>(seeds, second, {20, false});
+  const auto b = mean_of<Learning>(seeds, minute, {20, false});
+  std::printf("| %.3f, %.3f | %.2f, %.2f | %.2f %%, %.2f %% |\n", a.adapted, b.adapted,
+              a.after_fall, b.after_fall, 100 * a.refused, 100 * b.refused);
+  for (const Figures& each : {a, b}) {
+    std::printf("in all %.2f: at first %.2f, at the fall %.2f, at the rise %.2f\n", each.all,
+                each.begins, each.falls, each.rises);
+  }
+}
+
 }  // namespace
 
-TEST_CASE("a fleet uses a limit that nobody knows, falls with it and rises again",
+TEST_CASE("a fleet uses a limit a second that nobody knows, falls with it and rises again",
           "[calls][statistics]") {
-  Random random("a fleet uses a limit that nobody knows, falls with it and rises again");
+  Random random("a fleet uses a limit a second that nobody knows, falls with it and rises again");
   CAPTURE(random.repeat());
-  const Course course = GENERATE(second, minute);
-  const Fleet<Learning> fleet(random.next(), course, {20, false});
-  const Api& api = fleet.api();
-  CHECK(api.adapted_share() >= 0.95);
-  // Of 24 seeds, one or two are further than 5 % from the limit of a minute: at 0.93, and 0.88.
-  CHECK(share_after(api, course.learned_fall()) >= 0.88);
-  CHECK(share_after(api, course.learned_rise()) >= 0.82);
-  CHECK(api.refusals(1min, course.ends) <= 0.012);
-  CHECK(api.jain() >= 0.98);
+  const auto demand =
+      GENERATE(values<Demand>({{1, false}, {20, false}, {20, true}, {200, false}, {200, true}}));
+  CAPTURE(demand.processes, demand.is_zipf);
+  const Figures mean =
+      mean_of<Learning>(draw(random, demand.processes < 200 ? 3 : 1), second, demand);
+  CHECK(mean.all >= 0.90);
+  CHECK(mean.adapted >= 0.95);
+  // 0.94 where the rate has fallen once more within that minute.
+  CHECK(mean.after_fall >= 0.935);
+  CHECK(mean.after_rise >= 0.955);
+  CHECK(mean.refused <= 0.0045);
+  if (!demand.is_zipf) CHECK(mean.jain >= 0.999);
+}
+
+// Of some seeds, the rate falls once more within the minute that is judged: of single runs, 0.91
+// after the fall and 0.86 after the rise are the least, and 1.1 % of 429s the most of 40.
+TEST_CASE("a fleet uses a limit a minute that nobody knows, falls with it and rises again",
+          "[calls][statistics]") {
+  Random random("a fleet uses a limit a minute that nobody knows, falls with it and rises again");
+  CAPTURE(random.repeat());
+  const auto demand =
+      GENERATE(values<Demand>({{1, false}, {20, false}, {20, true}, {200, false}, {200, true}}));
+  CAPTURE(demand.processes, demand.is_zipf);
+  const Figures mean = mean_of<Learning>(draw(random, 3), minute, demand);
+  CHECK(mean.all >= 0.925);
+  CHECK(mean.adapted >= 0.98);
+  CHECK(mean.after_fall >= 0.93);
+  CHECK(mean.after_rise >= 0.92);
+  CHECK(mean.refused <= 0.0105);
+  if (!demand.is_zipf) CHECK(mean.jain >= 0.999);
 }
 
 TEST_CASE("figures of a limit that nobody knows", "[.figures]") {
   print_all<Learning>("`LearnedRate`");
   print_all<AwsAdaptive>("AWS, adaptive");
+  print_means();
 }
 
 }  // namespace sluice::test

@@ -10,8 +10,8 @@
 #include <system_error>
 #include <vector>
 
-#include "sluice/detail/in_flight.hpp"
 #include "sluice/detail/arguments.hpp"
+#include "sluice/detail/in_flight.hpp"
 #include "sluice/error.hpp"
 #include "sluice/extend/store_wrapper.hpp"
 #include "sluice/rng.hpp"

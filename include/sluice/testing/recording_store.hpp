@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "sluice/detail/in_flight.hpp"
 #include "sluice/detail/arguments.hpp"
+#include "sluice/detail/in_flight.hpp"
 #include "sluice/extend/store_wrapper.hpp"
 #include "sluice/testing/trace.hpp"
 

@@ -1,5 +1,7 @@
-// Calls on a real cluster: lost scripts, functions, request ids and stop requests, at each node as
-// at a single server. Threading: the test's thread asks; a second one disturbs the nodes.
+// Calls on a real cluster: lost scripts, functions, request ids, stop requests and alternatives, at
+// each node as at a single server. Threading: the test's thread asks; a second one disturbs the
+// nodes.
+#include "sluice/sluice.hpp"
 #include "tests/catch.hpp"
 #include "tests/redis/real/cluster.hpp"
 #include "tests/redis/real/scripts.hpp"
@@ -26,6 +28,15 @@ std::string find_key(const RedisCluster& cluster, std::size_t node, bool has) {
     if ((cluster.master_of(cluster_slot(key)) == node) == has) return key;
   }
   throw std::runtime_error("no such key");
+}
+
+/// A key of each master, in the order of the nodes.
+std::vector<std::string> key_of_each(const RedisCluster& cluster) {
+  std::vector<std::string> keys;
+  for (std::size_t node = 0; node < RedisCluster::size; ++node) {
+    if (cluster.is_master(node)) keys.push_back(find_key(cluster, node, true));
+  }
+  return keys;
 }
 
 }  // namespace
@@ -108,6 +119,95 @@ TEST_CASE("one stop request ends calls at a node that hangs and at others, each 
   cluster.resume(node);
   CHECK_FALSE(bucket.error(hung, 20s));
   CHECK(store->stats().connections == 2);
+}
+
+TEST_CASE("of alternatives on several nodes the first that grants is charged, and no other",
+          "[redis][cluster][first_of]") {
+  if (redis_left_out()) return;
+  RedisCluster cluster;
+  const auto store = make_redis_store(cluster_options(cluster));
+  const TokenBucket keys(*store, "keys", Quota::per(1, 1h).burst(3));
+  const auto names = key_of_each(cluster);
+  REQUIRE(names.size() == 3);
+  const auto left = [&] {
+    std::vector<Word> all;
+    for (const std::string& name : names) all.push_back(keys.peek(name).remaining);
+    return all;
+  };
+  const auto drain = [&](std::size_t of, Word amount) {
+    REQUIRE(keys.try_acquire(names[of], amount));
+  };
+  const auto ask = [&](std::array<Word, 3> costs, std::array<std::size_t, 3> order = {0, 1, 2}) {
+    std::vector<std::vector<Claim>> alternatives;
+    for (const std::size_t i : order) alternatives.push_back({{keys, names[i], costs[i]}});
+    return acquire(first_of(std::move(alternatives)), 0s);
+  };
+
+  SECTION("the second, if the first is exhausted") {
+    drain(0, 2);  // one is left, and two are wanted
+    const auto before = store->stats().decided;
+    const Grants granted = ask({2, 2, 2});
+    REQUIRE(granted);
+    CHECK(granted.alternative() == 1);
+    CHECK(store->stats().decided == before + 2);  // nobody has asked the third
+    CHECK(left() == std::vector<Word>{1, 1, 3});
+    CHECK(ask({2, 2, 2}).alternative() == 2);
+    CHECK(left() == std::vector<Word>{1, 1, 1});
+    CHECK(ask({1, 1, 1}).alternative() == 0);
+    CHECK(left() == std::vector<Word>{0, 1, 1});
+  }
+  SECTION("the second, if one limit of the first is exhausted") {
+    const TokenBucket tokens(*store, "tokens", Quota::per(1, 1h).burst(3));
+    REQUIRE(tokens.try_acquire(names[0], 3));
+    const Grants granted = acquire(
+        first_of({{{keys, names[0]}, {tokens, names[0]}}, {{keys, names[1]}, {tokens, names[1]}}}),
+        0s);
+    REQUIRE(granted);
+    CHECK(granted.alternative() == 1);
+    CHECK(left() == std::vector<Word>{3, 2, 3});
+    CHECK(tokens.peek(names[1]).remaining == 2);
+  }
+  SECTION("none, if all are exhausted: the refusal is that of the one that is granted first") {
+    for (std::size_t i = 0; i < 3; ++i) drain(i, 3);
+    for (const std::array<std::size_t, 3> order :
+         {std::array<std::size_t, 3>{0, 1, 2}, std::array<std::size_t, 3>{1, 2, 0},
+          std::array<std::size_t, 3>{2, 0, 1}}) {
+      const Grants refused = ask({3, 1, 2}, order);
+      CHECK_FALSE(refused);
+      CHECK(order.at(refused.alternative()) == 1);
+      CHECK(refused.decision().retry_after > 55min);
+      CHECK(refused.decision().retry_after <= 1h);
+    }
+    CHECK(left() == std::vector<Word>{0, 0, 0});
+  }
+}
+
+TEST_CASE("an alternative whose node has failed is left out", "[redis][cluster][first_of]") {
+  if (redis_left_out()) return;
+  // The other nodes go on without it, and its replica stays one.
+  RedisCluster cluster(
+      {.config = {"cluster-replica-no-failover yes", "cluster-require-full-coverage no"}});
+  RedisOptions options = cluster_options(cluster);
+  options.call_timeout = 2s;  // of each alternative
+  const auto store = make_redis_store(options);
+  const TokenBucket keys(*store, "keys", Quota::per(1, 1h).burst(1));
+  const auto names = key_of_each(cluster);
+  REQUIRE(names.size() == 3);
+  for (const std::string& name : names) static_cast<void>(keys.peek(name));  // connects
+  const auto all = first_of({{{keys, names[0]}}, {{keys, names[1]}}, {{keys, names[2]}}});
+  const std::size_t failed = cluster.master_of(cluster_slot(names[0]));
+  SECTION("it was killed") { cluster.kill(failed); }
+  SECTION("it hangs") { cluster.suspend(failed); }
+
+  for (const std::size_t expected : {1U, 2U}) {
+    const Grants granted = acquire(all, 0s);
+    REQUIRE(granted);
+    CHECK(granted.alternative() == expected);
+  }
+  // Of two refusals and a failure, the call fails.
+  CHECK_THROWS_AS(acquire(all, 0s), std::system_error);
+  CHECK(keys.peek(names[1]).remaining == 0);
+  CHECK(keys.peek(names[2]).remaining == 0);
 }
 
 TEST_CASE("while a slot moves, calls on one key go on; those on several wait for what is missing",
