@@ -34,6 +34,7 @@ inline void fill(Metrics& metrics) {
   }
   using State = CircuitBreaker::State;
   metrics.breaker_changed({"redis", 0, State::closed, State::open});
+  metrics.watch("redis", [] { return PrefetchStats{.taken = 9, .returned = 2, .lapsed = 1}; });
   metrics.connection_changed({.store = "redis", .server = "127.0.0.1:6379"});
 }
 

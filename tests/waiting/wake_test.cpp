@@ -304,6 +304,7 @@ TEST_CASE("who gives nothing back, or fails to, wakes nobody", "[waiting][wake]"
     const TokenBucket bucket(wire, name, Quota::per(5, 1h).burst(5));
     Reservation held = bucket.reserve("a", 5, 0s);
     Reservation refused = bucket.reserve("a", 5, 0s);
+    Reservation others = bucket.reserve("b", 5, 0s);
     wait_for_one(bucket);
     CHECK(requests([&] { bucket.refund("a", held, 0); }) == 0);
     CHECK(requests([&] { bucket.cancel("a", refused); }) == 0);
@@ -313,7 +314,9 @@ TEST_CASE("who gives nothing back, or fails to, wakes nobody", "[waiting][wake]"
     wire.fail_call(1, testing::Fault::not_executed(Errc::not_connected));
     CHECK(requests([&] { bucket.refund("a", held, 1, error); }) == 1);
     CHECK(error == Errc::not_connected);
-    CHECK(requests([&] { bucket.refund("b", held, 1, error); }) == 1);  // another key
+    CHECK(requests([&] { bucket.refund("b", others, 1, error); }) == 1);  // another key
+    CHECK(requests([&] { bucket.refund("b", held, 1, error); }) == 0);
+    CHECK(error == Errc::invalid_argument);
     CHECK(requests([&] { bucket.refund("a", held, 99, error); }) == 0);
     CHECK(error == Errc::invalid_argument);
     CHECK(bucket.waiting("a") == 1);
