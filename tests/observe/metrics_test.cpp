@@ -220,7 +220,7 @@ TEST_CASE("the units of a watched prefetch store have counters, until its watch 
   c.metrics.watch("a \"name\"",
                   [] { return PrefetchStats{.taken = 7, .returned = 3, .lapsed = 2}; });
 
-  const TokenBucket bucket(prefetch, "api", Quota::per_second(1000).burst(1000));
+  const TokenBucket bucket(prefetch, "api", Quota::per_hour(1000).burst(1000));
   for (int i = 0; i < 20; ++i) (void)bucket.try_acquire("a");
   for (int i = 0; i < 40; ++i) c.clock.advance(50ms);  // what is idle goes back
   const PrefetchStats stats = prefetch.stats();
