@@ -149,6 +149,8 @@ TEST_CASE("a gate is closed while another of its scopes is", "[observe][metrics]
   gates.close(gates.scope("account", "a"), 1s);  // a stays closed for 5 s
   gates.open(gates.scope("account", "b"));
   CHECK(c.samples("sluice_gate_closed") == closed);
+  c.clock.advance(4s);
+  CHECK(c.samples("sluice_gate_closed") == closed);
   gates.open(gates.scope("account", "a"));
   CHECK(c.samples("sluice_gate_closed") == open);
 
