@@ -50,9 +50,9 @@ function(sluice_precompile target)
   endif()
 endfunction()
 
-# sluice_waits(<target>...): these wait for servers or for what they call. Under sanitizers they are not optimized, since
-# their coroutines take twice as long to compile then.
-function(sluice_waits)
+# sluice_unoptimized(<target>...): under sanitizers these are not optimized. They wait for servers, or run for moments,
+# and coroutines take twice as long to compile otherwise.
+function(sluice_unoptimized)
   if(SLUICE_SANITIZE)
     foreach(target IN LISTS ARGV)
       target_compile_options(${target} PRIVATE -O0)

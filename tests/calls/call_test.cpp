@@ -138,7 +138,7 @@ TEST_CASE("a cost that is not in order is neither settled nor learned, and the r
         before = balances();
         return Costed<std::string>{"answer", row.cost};
       });
-    } catch (NotSettled<std::string>& error) {
+    } catch (const NotSettled<std::string>& error) {
       result = error.result();
       CHECK(error.code() == row.code);
       CHECK(std::string(error.what()).find("Grants::settle: " + row.what + ": ") == 0);

@@ -102,6 +102,7 @@ class NotSettled : public std::system_error {
   NotSettled(const std::system_error& why, T result)
       : std::system_error(why), result_(std::move(result)) {}
   [[nodiscard]] T& result() noexcept { return result_; }
+  [[nodiscard]] const T& result() const noexcept { return result_; }
 
  private:
   T result_;
@@ -134,6 +135,7 @@ class LeaseLostWith : public LeaseLost {
   LeaseLostWith(const std::string& what, std::error_code not_settled, T result)
       : LeaseLost(what, not_settled), result_(std::move(result)) {}
   [[nodiscard]] T& result() noexcept { return result_; }
+  [[nodiscard]] const T& result() const noexcept { return result_; }
 
  private:
   T result_;
