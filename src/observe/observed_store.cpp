@@ -21,14 +21,10 @@ bool asks(const Step& step) noexcept {
 
 /// The limit that decided: the decision's own step, unless that only says whose turn it is. Null:
 /// the plan asks for nothing.
-const Step* decisive(std::span<const Step> steps, std::size_t index,
-                     std::optional<Step>& renamed) noexcept {
-  if (index >= steps.size() || !asks(steps[index])) {
-    const auto found = std::find_if(steps.begin(), steps.end(), asks);
-    if (found == steps.end()) return nullptr;
-    index = static_cast<std::size_t>(found - steps.begin());
-  }
-  return &detail::told_step(steps, index, renamed);
+const Step* decisive(std::span<const Step> steps, std::size_t index) noexcept {
+  if (index < steps.size() && asks(steps[index])) return &steps[index];
+  const auto found = std::find_if(steps.begin(), steps.end(), asks);
+  return found == steps.end() ? nullptr : &*found;
 }
 
 void tell_gates(Observer& observer, std::span<const Step> steps, Time at) noexcept {
@@ -66,17 +62,26 @@ struct ObservedStore::Watch {
 
   void tell(std::span<const Step> steps, bool is_of_wait, const std::error_code& error,
             const Decision& decision, const Trip& trip) noexcept {
-    std::optional<Step> renamed;
-    if (const Step* const step = decisive(steps, decision.step, renamed)) {
-      detail::tell(observer, DecisionEvent{.step = *step,
-                                           .decision = decision,
-                                           .error = error,
-                                           .store = name,
-                                           .is_of_wait = is_of_wait,
-                                           .took = trip.took,
-                                           .part = trip.part});
+    if (const Step* const step = decisive(steps, decision.step)) {
+      const auto index = static_cast<std::size_t>(step - steps.data());
+      if (&detail::named_by(steps, index) == step) {
+        tell_one(*step, is_of_wait, error, decision, trip);
+      } else {
+        tell_one(detail::told_step(steps, index), is_of_wait, error, decision, trip);
+      }
     }
     if (!error && decision.allowed) tell_gates(observer, steps, decision.at);
+  }
+
+  void tell_one(const Step& step, bool is_of_wait, const std::error_code& error,
+                const Decision& decision, const Trip& trip) noexcept {
+    detail::tell(observer, DecisionEvent{.step = step,
+                                         .decision = decision,
+                                         .error = error,
+                                         .store = name,
+                                         .is_of_wait = is_of_wait,
+                                         .took = trip.took,
+                                         .part = trip.part});
   }
 
   Observer& observer;

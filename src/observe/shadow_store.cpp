@@ -174,8 +174,7 @@ class ShadowStore::Hop final : public detail::PassedCall {
       return {};
     }
     if (error && concerns_caller(error)) return error;
-    std::optional<Step> renamed;
-    store_.tell(detail::told_step(trial_->steps(), shadow_, renamed), decision, error,
+    store_.tell(detail::told_step(trial_->steps(), shadow_), decision, error,
                 trial_->plan.view().is_of_wait());
     Decision refused = decision;
     if (error) refused = {.at = store_.clock().now()};
@@ -226,9 +225,8 @@ Names ShadowStore::shadows() const {
 bool ShadowStore::is_shadow(std::span<const Step> steps, std::size_t index) const noexcept {
   const Operation& row = *steps[index].operation;
   if (row.grants == Operation::Grants::nothing || row.kind == StateKind::slot_lock) return false;
-  std::optional<Step> renamed;
-  const Step& told = detail::told_step(steps, index, renamed);
-  const std::string_view limiter = DecisionEvent{.step = told, .decision = {}}.limiter();
+  const Step& named = detail::named_by(steps, index);
+  const std::string_view limiter = DecisionEvent{.step = named, .decision = {}}.limiter();
   return shadows_->names.read([limiter](const Names& names) {
     return std::binary_search(names.begin(), names.end(), limiter);
   });

@@ -1,7 +1,6 @@
 // A limit as observers are told it. Threading: pure.
 #pragma once
 
-#include <optional>
 #include <span>
 
 #include "sluice/extend/operation.hpp"
@@ -9,17 +8,20 @@
 
 namespace sluice::detail {
 
-/// The step, under the name of its limiter. The log of a SharedSlidingWindow has another name with
-/// each configuration; the step before it, which expects the configuration, has that of the
-/// limiter: a copy with that name is in `renamed`.
-inline const Step& told_step(std::span<const Step> steps, std::size_t index,
-                             std::optional<Step>& renamed) noexcept {
-  if (index == 0 || steps[index - 1].operation->kind != StateKind::shared_sliding_window) {
-    return steps[index];
-  }
-  renamed = steps[index];
-  renamed->key = steps[index - 1].key;
-  return *renamed;
+/// The step whose key has the name of the limiter of `steps[index]`. The log of a
+/// SharedSlidingWindow has another name with each configuration; the step before it, which expects
+/// the configuration, has the limiter's.
+inline const Step& named_by(std::span<const Step> steps, std::size_t index) noexcept {
+  const bool is_log =
+      index > 0 && steps[index - 1].operation->kind == StateKind::shared_sliding_window;
+  return steps[is_log ? index - 1 : index];
+}
+
+/// The step, under that name.
+inline Step told_step(std::span<const Step> steps, std::size_t index) noexcept {
+  Step step = steps[index];
+  step.key = named_by(steps, index).key;
+  return step;
 }
 
 }  // namespace sluice::detail
