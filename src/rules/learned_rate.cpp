@@ -278,7 +278,8 @@ Verdict adjust(const StateView& view, const RuleRequest& request, Word now,
     uncount(s, args.amount, m.at);
   } else {
     const Word empty = std::max(s.empty, m.at - kept_for(need));
-    s.empty = std::max(s.empty, std::min(empty + need, m.at + Rule::max_debt));
+    const Word latest = std::min(m.at + Rule::max_debt, word_limit);
+    s.empty = std::max(s.empty, std::min(empty + need, latest));
     s.current = std::min(s.current + args.amount, Rule::max_count);
   }
   effects.add_output(args.amount);

@@ -133,7 +133,8 @@ void history_of_moves(Context& context) {
   // A fencing token is at least the time, so that grants in the last instants of time have none.
   const Time end = to_time(word_limit - 1'000);
   for (std::size_t round = 0; round < rounds; ++round) {
-    context.clock().set(start);
+    const bool is_late = context.one_in(4);
+    context.clock().set(is_late ? end - Span{log_uniform(context.rng(), 40)} : start);
     Subjects subjects = make_subjects(context, 2, context.fresh_tag());
     for (int i = 0; i < 50; ++i) {
       Subject& subject = subjects[context.rng().below(subjects.size())];

@@ -52,6 +52,11 @@ class Expected {
     for (std::size_t i = 0; i < subjects.size() && all_ && !error_; ++i) {
       auto& state = subjects[i]->state;
       if (!effects_[i].changes()) continue;
+      for (const Effects::Fill& fill : effects_[i].fills()) {
+        require(fill.value >= 0 && fill.value <= word_limit,
+                "a kernel wrote " + std::to_string(fill.value) + " as word " +
+                    std::to_string(fill.index) + " of " + describe(state));
+      }
       state.resize(std::max(state.size(), effects_[i].extent()));
       effects_[i].make(state);
     }

@@ -56,7 +56,8 @@ Twin::Twin(RedisClient& client, const Scripts& scripts, std::span<const Subject>
       shas_(load_scripts(client, scripts)),
       heads_(read_heads(scripts)),
       random_(random),
-      now_(random.between(0, word_limit)) {
+      now_(random.one_in(4) ? word_limit - random.between(0, 10'000'000)
+                            : random.between(0, word_limit)) {
   const std::string run = std::to_string(random.next());
   for (std::size_t i = 0; i < slot_count; ++i) {
     slots_.push_back({&subjects[i % subjects.size()], "{" + run + "}:" + std::to_string(i)});

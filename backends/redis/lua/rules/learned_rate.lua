@@ -226,7 +226,9 @@
     local nothing = at - kept_for(need)
     if empty > nothing then nothing = empty end
     nothing = nothing + need
-    if nothing > at + Rule.max_debt then nothing = at + Rule.max_debt end
+    local latest = at + Rule.max_debt
+    if latest > word_limit then latest = word_limit end
+    if nothing > latest then nothing = latest end
     if nothing > empty then empty = nothing end
     current = current + amount
     if current > Rule.max_count then current = Rule.max_count end
