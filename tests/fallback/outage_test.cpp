@@ -276,9 +276,9 @@ TEST_CASE("whatever the load and the length, closed lets nobody through alone, a
       "whatever the load and the length, closed lets nobody through alone, and open everybody");
   CAPTURE(random.repeat());
   constexpr Span within = 100ms;
-  // The failures that trip a breaker, and a probe; and who rests behind another process looks once
-  // a second.
-  constexpr Span noticing = 6 * within + 1s;
+  // Who rests behind another process renews its ticket at half its life, which begins at its hint;
+  // then come the failures that trip a breaker, and a probe.
+  constexpr Span renewing = WaitQueueOptions{}.ticket_ttl / 2;
   for (const Word percent : {50, 130, 300}) {
     for (const Span length : lengths()) {
       for (const bool hangs : {false, true}) {
@@ -287,6 +287,7 @@ TEST_CASE("whatever the load and the length, closed lets nobody through alone, a
           const Word clients = random.between(1, 8);
           const Word burst = random.between(1, 60);
           const Word rate = random.between(60, 600);  // a minute
+          const Span noticing = 1min / rate + renewing + 6 * within;
           CAPTURE(percent, length.count(), hangs, is_open, clients, burst, rate);
           const auto limiter = [&](Store& store) {
             return TokenBucket(store, "api", Quota::per_minute(rate).burst(burst));
