@@ -1,6 +1,6 @@
 // Messages are kept in a pool and reused, so that a call allocates nothing once the pool is warm.
 #include "sluice/sim/remote_store.hpp"
-#include "sluice/detail/constant.hpp"
+#include "sluice/detail/limit_of.hpp"
 #include "sluice/extend/operation.hpp"
 #include "sluice/extend/subscription.hpp"
 

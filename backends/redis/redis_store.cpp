@@ -13,7 +13,7 @@
 
 #include "backends/redis/client.hpp"
 #include "backends/redis/protocol/hash_slot.hpp"
-#include "sluice/detail/constant.hpp"
+#include "sluice/detail/limit_of.hpp"
 #include "sluice/detail/uncancelled.hpp"
 #include "sluice/extend/conclude.hpp"
 

@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "sluice/detail/constant.hpp"
+#include "sluice/detail/limit_of.hpp"
 #include "src/core/unit_text.hpp"
 #include "src/util/quoted.hpp"
 

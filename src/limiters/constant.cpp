@@ -1,5 +1,5 @@
 // Limits of 0 and unlimited ones: the steps of their limiters, and their answers without a store.
-#include "sluice/detail/constant.hpp"
+#include "sluice/detail/limit_of.hpp"
 
 #include <algorithm>
 #include <array>

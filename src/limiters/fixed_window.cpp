@@ -7,7 +7,9 @@
 #include <span>
 #include <stdexcept>
 
+#include "src/limiters/keyed_limiter.hpp"
 #include "src/limiters/or_throw.hpp"
+#include "src/waiting/claim_of.hpp"
 
 namespace sluice {
 namespace {
@@ -222,5 +224,43 @@ Reservation FixedWindow::reserve(const KeyArg& key, Cost cost) const {
       {type_name, "reserve"}, [&] { return acquire_step(key, cost); },
       [&](auto& error) { return reserve(key, cost, error); });
 }
+
+Decision FixedWindow::reward(const KeyArg& key, Cost amount,
+                             std::error_code& error) const noexcept {
+  return detail::run(Verbs::reward(*this, key, amount), error);
+}
+
+Decision FixedWindow::reward(const KeyArg& key, Cost amount) const {
+  return detail::or_throw(
+      {type_name, "reward"}, [&] { return refund_step(key, {}, amount); },
+      [&](auto& error) { return reward(key, amount, error); });
+}
+
+void FixedWindow::reset(const KeyArg& key, std::error_code& error) const noexcept {
+  detail::run(Verbs::reset(*this, key), error);
+}
+
+void FixedWindow::reset(const KeyArg& key) const {
+  detail::or_throw(
+      {type_name, "reset"}, [&] { return reset_step(key); },
+      [&](auto& error) { return detail::run(Verbs::reset(*this, key), error); });
+}
+
+struct FixedWindow::Verbs::Claimed final : detail::ClaimOf<FixedWindow, Claimed> {
+  using ClaimOf::ClaimOf;
+
+  Key key() const noexcept override { return limiter().named(own_key()); }
+  const std::shared_ptr<detail::WaitQueues>& queues() const noexcept override {
+    return limiter().queues();
+  }
+  Step step() const noexcept override { return limiter().acquire_step(own_key(), cost()); }
+};
+
+std::unique_ptr<detail::ClaimedLimit> FixedWindow::Verbs::claim(const FixedWindow& window,
+                                                                const Key& key, Cost cost) {
+  return std::make_unique<Claimed>(window, key, cost);
+}
+
+template class KeyedLimiter<FixedWindow>;
 
 }  // namespace sluice

@@ -1,10 +1,12 @@
-// Construction of the learned rate, and its calls that return more than a decision.
+// The learned rate: construction, calls, and how one waits for it.
 #include "sluice/limiters/learned_rate.hpp"
 
 #include <algorithm>
 #include <stdexcept>
 
+#include "src/limiters/keyed_limiter.hpp"
 #include "src/limiters/or_throw.hpp"
+#include "src/waiting/claim_of.hpp"
 
 namespace sluice {
 namespace {
@@ -95,5 +97,32 @@ LearnedSpeed LearnedRate::learned(const KeyArg& key) const {
       {type_name, "learned"}, [&] { return peek_step(key, 0); },
       [&](auto& error) { return learned(key, error); });
 }
+
+void LearnedRate::reset(const KeyArg& key, std::error_code& error) const noexcept {
+  detail::run(Verbs::reset(*this, key), error);
+}
+
+void LearnedRate::reset(const KeyArg& key) const {
+  detail::or_throw(
+      {type_name, "reset"}, [&] { return reset_step(key); },
+      [&](auto& error) { return detail::run(Verbs::reset(*this, key), error); });
+}
+
+struct LearnedRate::Verbs::Claimed final : detail::ClaimOf<LearnedRate, Claimed> {
+  using ClaimOf::ClaimOf;
+
+  Key key() const noexcept override { return limiter().named(own_key()); }
+  const std::shared_ptr<detail::WaitQueues>& queues() const noexcept override {
+    return limiter().queues();
+  }
+  Step step() const noexcept override { return limiter().acquire_step(own_key(), cost()); }
+};
+
+std::unique_ptr<detail::ClaimedLimit> LearnedRate::Verbs::claim(const LearnedRate& limiter,
+                                                                const Key& key, Cost cost) {
+  return std::make_unique<Claimed>(limiter, key, cost);
+}
+
+template class KeyedLimiter<LearnedRate>;
 
 }  // namespace sluice

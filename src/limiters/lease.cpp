@@ -5,9 +5,9 @@
 #include <new>
 #include <stdexcept>
 
-#include "sluice/detail/constant.hpp"
 #include "sluice/detail/held_lease.hpp"
 #include "sluice/detail/lease_manager.hpp"
+#include "sluice/detail/limit_of.hpp"
 #include "sluice/limiters/detail/lease.hpp"
 #include "sluice/limiters/lease_renewer.hpp"
 #include "sluice/rules/leases.hpp"

@@ -1,12 +1,13 @@
-// The calls of the shared token bucket.
+// The shared token bucket: its calls, and how one waits for it.
 #include "sluice/limiters/shared_token_bucket.hpp"
 
 #include <stdexcept>
 
+#include "src/limiters/keyed_limiter.hpp"
 #include "src/limiters/or_throw.hpp"
+#include "src/waiting/claim_of.hpp"
 
 namespace sluice {
-
 SharedTokenBucket::SharedTokenBucket(const StoreHandle& store, detail::TextArg name,
                                      Span keep_alive)
     : KeyedLimiter(store, name, {}), keep_alive_(keep_alive) {
@@ -125,5 +126,69 @@ std::optional<SharedTokenBucket::Configuration> SharedTokenBucket::configuration
       {type_name, "configuration"}, [&] { return peek_step(key, 0); },
       [&](auto& error) { return configuration(key, error); });
 }
+
+void SharedTokenBucket::reset(const KeyArg& key, std::error_code& error) const noexcept {
+  detail::run(Verbs::reset(*this, key), error);
+}
+
+void SharedTokenBucket::reset(const KeyArg& key) const {
+  detail::or_throw(
+      {type_name, "reset"}, [&] { return reset_step(key); },
+      [&](auto& error) { return detail::run(Verbs::reset(*this, key), error); });
+}
+
+Decision SharedTokenBucket::reward(const KeyArg& key, Cost amount,
+                                   std::error_code& error) const noexcept {
+  return detail::run(Verbs::reward(*this, key, amount), error);
+}
+
+Decision SharedTokenBucket::reward(const KeyArg& key, Cost amount) const {
+  return detail::or_throw(
+      {type_name, "reward"}, [&] { return reward_step(key, amount); },
+      [&](auto& error) { return reward(key, amount, error); });
+}
+
+SharedTokenBucket::Change SharedTokenBucket::try_configure(const KeyArg& key, const Quota& quota,
+                                                           std::error_code& error) const noexcept {
+  return detail::run(Verbs::try_configure(*this, key, quota), error);
+}
+
+SharedTokenBucket::Change SharedTokenBucket::try_configure(const KeyArg& key,
+                                                           const Quota& quota) const {
+  return detail::or_throw(
+      {type_name, "try_configure"},
+      [&] { return configure_step(key, quota, Inheritance::as_is, true); },
+      [&](auto& error) { return try_configure(key, quota, error); });
+}
+
+SharedTokenBucket::Change SharedTokenBucket::configure(const KeyArg& key, const Quota& quota,
+                                                       Inheritance inheritance,
+                                                       std::error_code& error) const noexcept {
+  return detail::run(Verbs::configure(*this, key, quota, inheritance), error);
+}
+
+SharedTokenBucket::Change SharedTokenBucket::configure(const KeyArg& key, const Quota& quota,
+                                                       Inheritance inheritance) const {
+  return detail::or_throw(
+      {type_name, "configure"}, [&] { return configure_step(key, quota, inheritance); },
+      [&](auto& error) { return configure(key, quota, inheritance, error); });
+}
+
+struct SharedTokenBucket::Verbs::Claimed final : detail::ClaimOf<SharedTokenBucket, Claimed> {
+  using ClaimOf::ClaimOf;
+
+  Key key() const noexcept override { return limiter().named(own_key()); }
+  const std::shared_ptr<detail::WaitQueues>& queues() const noexcept override {
+    return limiter().queues();
+  }
+  Step step() const noexcept override { return limiter().reserve_step(own_key(), cost(), Span{0}); }
+};
+
+std::unique_ptr<detail::ClaimedLimit> SharedTokenBucket::Verbs::claim(
+    const SharedTokenBucket& bucket, const Key& key, Cost cost) {
+  return std::make_unique<Claimed>(bucket, key, cost);
+}
+
+template class KeyedLimiter<SharedTokenBucket>;
 
 }  // namespace sluice

@@ -1,4 +1,4 @@
-// The sliding window limiter: checking its windows, and its calls.
+// The sliding window limiter: checking its windows, its calls, and how one waits for it.
 #include "sluice/limiters/sliding_window.hpp"
 
 #include <algorithm>
@@ -8,8 +8,10 @@
 #include "sluice/limit_table.hpp"
 #include "src/core/text.hpp"
 #include "src/core/unit_text.hpp"
+#include "src/limiters/keyed_limiter.hpp"
 #include "src/limiters/or_throw.hpp"
 #include "src/limiters/require_windows.hpp"
+#include "src/waiting/claim_of.hpp"
 
 namespace sluice {
 namespace {
@@ -183,5 +185,53 @@ std::vector<std::string> SlidingWindow::redundant_windows(std::span<const Window
   }
   return texts;
 }
+
+Decision SlidingWindow::reward(const KeyArg& key, Cost amount,
+                               std::error_code& error) const noexcept {
+  return detail::run(Verbs::reward(*this, key, amount), error);
+}
+
+Decision SlidingWindow::reward(const KeyArg& key, Cost amount) const {
+  return detail::or_throw(
+      {type_name, "reward"}, [&] { return reward_step(key, amount); },
+      [&](auto& error) { return reward(key, amount, error); });
+}
+
+void SlidingWindow::reset(const KeyArg& key, std::error_code& error) const noexcept {
+  detail::run(Verbs::reset(*this, key), error);
+}
+
+void SlidingWindow::reset(const KeyArg& key) const {
+  detail::or_throw(
+      {type_name, "reset"}, [&] { return reset_step(key); },
+      [&](auto& error) { return detail::run(Verbs::reset(*this, key), error); });
+}
+
+struct SlidingWindow::Verbs::Claimed final : detail::ClaimOf<SlidingWindow, Claimed> {
+  using ClaimOf::ClaimOf;
+
+  Key key() const noexcept override { return limiter().named(own_key()); }
+  const std::shared_ptr<detail::WaitQueues>& queues() const noexcept override {
+    return limiter().queues();
+  }
+  Step step() const noexcept override { return limiter().acquire_step(own_key(), cost()); }
+  /// In any `span` from the first grant on there are at most `limit` units.
+  Span time_for(Word first, Word further) const noexcept override {
+    Span longest{0};
+    for (const auto& [limit, span] : limiter().limit_.of(own_key())->windows) {
+      if (cost().value() > limit || limit == 0) return Span{0};
+      const Word whole = (first + further - 1) / limit;
+      longest = std::max(longest, span * std::min(whole, word_limit / span.count()));
+    }
+    return longest;
+  }
+};
+
+std::unique_ptr<detail::ClaimedLimit> SlidingWindow::Verbs::claim(const SlidingWindow& windows,
+                                                                  const Key& key, Cost cost) {
+  return std::make_unique<Claimed>(windows, key, cost);
+}
+
+template class KeyedLimiter<SlidingWindow>;
 
 }  // namespace sluice

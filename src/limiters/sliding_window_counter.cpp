@@ -1,13 +1,14 @@
-// Construction of the sliding window counter, and its calls that return more than a decision.
+// The sliding window counter: construction, calls, and how one waits for it.
 #include "sluice/limiters/sliding_window_counter.hpp"
 
 #include <stdexcept>
 
 #include "src/core/unit_text.hpp"
+#include "src/limiters/keyed_limiter.hpp"
 #include "src/limiters/or_throw.hpp"
+#include "src/waiting/claim_of.hpp"
 
 namespace sluice {
-
 namespace {
 
 using Rule = SlidingWindowCounterRule;
@@ -51,5 +52,43 @@ Reservation SlidingWindowCounter::reserve(const KeyArg& key, Cost cost) const {
       {type_name, "reserve"}, [&] { return acquire_step(key, cost); },
       [&](auto& error) { return reserve(key, cost, error); });
 }
+
+Decision SlidingWindowCounter::reward(const KeyArg& key, Cost amount,
+                                      std::error_code& error) const noexcept {
+  return detail::run(Verbs::reward(*this, key, amount), error);
+}
+
+Decision SlidingWindowCounter::reward(const KeyArg& key, Cost amount) const {
+  return detail::or_throw(
+      {type_name, "reward"}, [&] { return reward_step(key, amount); },
+      [&](auto& error) { return reward(key, amount, error); });
+}
+
+void SlidingWindowCounter::reset(const KeyArg& key, std::error_code& error) const noexcept {
+  detail::run(Verbs::reset(*this, key), error);
+}
+
+void SlidingWindowCounter::reset(const KeyArg& key) const {
+  detail::or_throw(
+      {type_name, "reset"}, [&] { return reset_step(key); },
+      [&](auto& error) { return detail::run(Verbs::reset(*this, key), error); });
+}
+
+struct SlidingWindowCounter::Verbs::Claimed final : detail::ClaimOf<SlidingWindowCounter, Claimed> {
+  using ClaimOf::ClaimOf;
+
+  Key key() const noexcept override { return limiter().named(own_key()); }
+  const std::shared_ptr<detail::WaitQueues>& queues() const noexcept override {
+    return limiter().queues();
+  }
+  Step step() const noexcept override { return limiter().acquire_step(own_key(), cost()); }
+};
+
+std::unique_ptr<detail::ClaimedLimit> SlidingWindowCounter::Verbs::claim(
+    const SlidingWindowCounter& counter, const Key& key, Cost cost) {
+  return std::make_unique<Claimed>(counter, key, cost);
+}
+
+template class KeyedLimiter<SlidingWindowCounter>;
 
 }  // namespace sluice

@@ -1,4 +1,4 @@
-// Construction of the token bucket limiter, and its calls that return more than a decision.
+// The token bucket: construction, calls, and how one waits for it.
 #include "sluice/limiters/token_bucket.hpp"
 
 #include <algorithm>
@@ -9,7 +9,9 @@
 #include "sluice/extend/operation.hpp"
 #include "sluice/limit_table.hpp"
 #include "src/core/unit_text.hpp"
+#include "src/limiters/keyed_limiter.hpp"
 #include "src/limiters/or_throw.hpp"
+#include "src/waiting/claim_of.hpp"
 
 namespace sluice {
 namespace {
@@ -204,5 +206,61 @@ BoundTokenBucket& BoundTokenBucket::operator=(BoundTokenBucket&& other) noexcept
   bytes_ = std::move(other.bytes_);
   return *this;
 }
+
+void TokenBucket::reset(const KeyArg& key, std::error_code& error) const noexcept {
+  detail::run(Verbs::reset(*this, key), error);
+}
+
+void TokenBucket::reset(const KeyArg& key) const {
+  detail::or_throw(
+      {type_name, "reset"}, [&] { return reset_step(key); },
+      [&](auto& error) { return detail::run(Verbs::reset(*this, key), error); });
+}
+
+Decision TokenBucket::reward(const KeyArg& key, Cost amount,
+                             std::error_code& error) const noexcept {
+  return detail::run(Verbs::reward(*this, key, amount), error);
+}
+
+Decision TokenBucket::reward(const KeyArg& key, Cost amount) const {
+  return detail::or_throw(
+      {type_name, "reward"}, [&] { return reward_step(key, amount); },
+      [&](auto& error) { return reward(key, amount, error); });
+}
+
+struct TokenBucket::Verbs::Claimed final : detail::ClaimOf<TokenBucket, Claimed> {
+  using ClaimOf::ClaimOf;
+
+  Key key() const noexcept override { return limiter().named(own_key()); }
+  const std::shared_ptr<detail::WaitQueues>& queues() const noexcept override {
+    return limiter().queues();
+  }
+  Step step() const noexcept override { return limiter().reserve_step(own_key(), cost(), Span{0}); }
+  /// To the microsecond, from the time until the bucket is full.
+  Span refill_time(const Decision& left) const noexcept override {
+    const Quota quota = limiter().quota_.of(own_key());
+    if (limiter().shape_[3] != 1 || cost().value() > quota.capacity()) return Span{0};
+    // In the units of the rule: see sluice/rules/token_bucket.hpp.
+    const Word spent =
+        std::min(left.reset_after.count(), word_limit / quota.refill()) * quota.refill();
+    const Word over = spent + (cost().value() - quota.capacity()) * quota.period();
+    return Span{std::max<Word>(0, (over + quota.refill() - 1) / quota.refill())};
+  }
+  /// The bucket is empty after a grant that had to wait.
+  Span time_for(Word /*first*/, Word further) const noexcept override {
+    const Quota quota = limiter().quota_.of(own_key());
+    if (cost().value() > quota.capacity() || quota.is_unlimited()) return Span{0};
+    const Word tokens = std::min(further, word_limit / quota.period()) * quota.period();
+    const Word interval = limiter().shape_[3];
+    return Span{tokens / quota.refill() / interval * interval};
+  }
+};
+
+std::unique_ptr<detail::ClaimedLimit> TokenBucket::Verbs::claim(const TokenBucket& bucket,
+                                                                const Key& key, Cost cost) {
+  return std::make_unique<Claimed>(bucket, key, cost);
+}
+
+template class KeyedLimiter<TokenBucket>;
 
 }  // namespace sluice

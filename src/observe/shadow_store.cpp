@@ -8,7 +8,7 @@
 #include <new>
 #include <stdexcept>
 
-#include "sluice/detail/constant.hpp"
+#include "sluice/detail/limit_of.hpp"
 #include "sluice/extend/effects.hpp"
 #include "sluice/extend/operation.hpp"
 #include "sluice/extend/owned_plan.hpp"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "sluice/detail/constant.hpp"
+#include "sluice/detail/limit_of.hpp"
 
 namespace sluice {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "sluice/detail/constant.hpp"
+#include "sluice/detail/limit_of.hpp"
 #include "sluice/rules/shared_token_bucket.hpp"
 #include "src/rules/token_bucket_position.hpp"
 

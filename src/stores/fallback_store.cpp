@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "sluice/detail/constant.hpp"
+#include "sluice/detail/limit_of.hpp"
 #include "sluice/extend/conclude.hpp"
 #include "sluice/extend/owned_plan.hpp"
 #include "sluice/extend/store_wrapper.hpp"

@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "sluice/detail/constant.hpp"
+#include "sluice/detail/limit_of.hpp"
 #include "sluice/limit_table.hpp"
 #include "src/core/unit_text.hpp"
 #include "src/limiters/require_windows.hpp"

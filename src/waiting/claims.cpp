@@ -5,7 +5,7 @@
 #include <string>
 
 #include "sluice/calls/claim.hpp"
-#include "sluice/detail/constant.hpp"
+#include "sluice/detail/limit_of.hpp"
 #include "sluice/limiters/waitable.hpp"
 #include "src/util/quoted.hpp"
 #include "src/waiting/wait_queues.hpp"

@@ -1,5 +1,4 @@
-// Wake-ups of processes that wait in one line. Apart from the rest of waiting: a program that gives
-// back and never waits links nothing else of it.
+// Wake-ups of processes that wait in one line.
 #pragma once
 
 #include <string>

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "sluice/detail/constant.hpp"
+#include "sluice/detail/limit_of.hpp"
 #include "sluice/rules/fixed_window.hpp"
 #include "sluice/rules/token_bucket_reserve.hpp"
 #include "tests/catch.hpp"

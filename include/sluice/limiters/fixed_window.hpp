@@ -5,7 +5,6 @@
 #include <memory>
 #include <string>
 
-#include "sluice/detail/constant.hpp"
 #include "sluice/detail/limit_of.hpp"
 #include "sluice/limiters/calendar.hpp"
 #include "sluice/limiters/keyed_limiter.hpp"

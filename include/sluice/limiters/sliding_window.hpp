@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "sluice/detail/constant.hpp"
 #include "sluice/detail/limit_of.hpp"
 #include "sluice/limiters/keyed_limiter.hpp"
 #include "sluice/limiters/window_limit.hpp"

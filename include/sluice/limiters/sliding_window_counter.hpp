@@ -4,7 +4,6 @@
 
 #include <string>
 
-#include "sluice/detail/constant.hpp"
 #include "sluice/detail/limit_of.hpp"
 #include "sluice/limiters/keyed_limiter.hpp"
 #include "sluice/limiters/window_limit.hpp"

@@ -5,7 +5,6 @@
 #include <optional>
 #include <string>
 
-#include "sluice/detail/constant.hpp"
 #include "sluice/detail/limit_of.hpp"
 #include "sluice/limiters/bound_token_bucket.hpp"
 #include "sluice/limiters/keyed_limiter.hpp"

@@ -25,8 +25,7 @@ class WakeUp;
 
 /// What those who give something back to a limiter read first, without a lock; see WakeUp.
 struct WhoWaits {
-  /// Wakes the first who waits for the key in this process; `left` is what the limit has now. A
-  /// pointer, which the first waiter sets: who never waits links nothing of waiting.
+  /// Wakes the first who waits for the key in this process; `left` is what the limit has now.
   using Wake = void (*)(WhoWaits& queues, const Key& key, const Decision& left) noexcept;
   std::atomic<Wake> wake{nullptr};  ///< null: nobody waits
   /// WaitQueueOptions::across_processes
