@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "sim/log/text.hpp"
+#include "cli/text.hpp"
 #include "sluice/limiters/gates.hpp"
 #include "sluice/limiters/shared_token_bucket.hpp"
 #include "sluice/redis/redis_store.hpp"

@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "sim/log/text.hpp"
+#include "cli/text.hpp"
+#include "sluice/rules/constant.hpp"
 #include "tool/describe_parts.hpp"
 
 namespace sluice::tool {
@@ -85,6 +86,13 @@ void tell_limit(const Subject& subject, Word limit, const Verdict& verdict) {
   }
 }
 
+void tell_constant(const Subject& subject, Word limit) {
+  const Word cost = subject.given.cost;
+  subject.result.verdict = ask(subject, constant_peek, {limit, cost, cost}).verdict;
+  subject.result.summary = limit == 0 ? "never" : "unlimited";
+  subject.add("limit", limit == 0 ? Value(Word{0}) : Value(subject.result.summary));
+}
+
 void summarize(const Subject& subject) {
   Description& d = subject.result;
   if (!d.summary.empty()) return;
@@ -117,6 +125,7 @@ Description describe(const KeyName& name, const StoredState& state, const Given&
   result.kind = description_of(static_cast<unsigned>(state.kind))->name;
   const Subject subject{name, state.words, given, now, result};
   describer_of(state.kind)(subject);
+  if (given.constant) tell_constant(subject, *given.constant);
   if (!result.is_sound) {
     result = {.kind = std::move(result.kind), .is_sound = false};
     result.summary = "words that no rule writes";

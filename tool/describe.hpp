@@ -32,9 +32,11 @@ using Fields = std::vector<Field>;
 struct Given {
   std::optional<Quota> quota{};
   std::vector<Word> limits{};  ///< one, or one for each window
-  Word cost = 1;               ///< of the request that Description::verdict is about
-  /// Sets `quota` or `limits` to those of a key with a state of this kind, where a table has them.
-  /// Throws std::invalid_argument if the table is one of other limiters.
+  /// Of a key that the table never or always admits: 0, or unlimited.
+  std::optional<Word> constant{};
+  Word cost = 1;  ///< of the request that Description::verdict is about
+  /// Sets `quota`, `limits` or `constant` to those of a key with a state of this kind, where a
+  /// table has them. Throws std::invalid_argument if the table is one of other limiters.
   std::function<void(Given&, const KeyName&, StateKind)> fill{};
 };
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "sim/log/text.hpp"
+#include "cli/text.hpp"
 #include "sluice/extend/idempotency_record.hpp"
 #include "sluice/rules/gate.hpp"
 #include "sluice/rules/leases.hpp"

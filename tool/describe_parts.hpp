@@ -38,6 +38,9 @@ void tell_use(const Subject& subject, const Verdict& verdict, Word most);
 /// Tells the limit, what remains of it, and the verdict on the request that is given.
 void tell_limit(const Subject& subject, Word limit, const Verdict& verdict);
 
+/// Tells a limit of 0 or an unlimited one, and its verdict on the request that is given.
+void tell_constant(const Subject& subject, Word limit);
+
 /// "3 of 5 used", unless there is a summary.
 void summarize(const Subject& subject);
 

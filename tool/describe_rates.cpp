@@ -5,8 +5,8 @@
 #include <stdexcept>
 #include <tuple>
 
-#include "sim/log/text.hpp"
-#include "sluice/detail/constant.hpp"
+#include "cli/text.hpp"
+#include "sluice/detail/limit_of.hpp"
 #include "sluice/rules/learned_rate.hpp"
 #include "sluice/rules/shared_token_bucket.hpp"
 #include "sluice/rules/slot_lock.hpp"
@@ -110,7 +110,7 @@ void describe_shared_token_bucket(const Subject& subject) {
       std::tuple(output[0], output[1], output[2], output[3]);
   subject.add("version", version);
   if (detail::is_constant(capacity)) {
-    subject.result.summary = capacity == 0 ? "never" : "unlimited";
+    tell_constant(subject, capacity);
     subject.add("quota", subject.result.summary);
     return;
   }

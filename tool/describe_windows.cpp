@@ -3,8 +3,8 @@
 #include <array>
 #include <stdexcept>
 
-#include "sim/log/text.hpp"
-#include "sluice/detail/constant.hpp"
+#include "cli/text.hpp"
+#include "sluice/detail/limit_of.hpp"
 #include "sluice/limiters/calendar.hpp"
 #include "sluice/rules/fixed_window.hpp"
 #include "sluice/rules/shared_sliding_window.hpp"

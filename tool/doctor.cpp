@@ -7,7 +7,7 @@
 #include <charconv>
 #include <cstdlib>
 
-#include "sim/log/text.hpp"
+#include "cli/text.hpp"
 
 namespace sluice::tool {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "sim/log/text.hpp"
+#include "cli/text.hpp"
 #include "sluice/limiters/token_bucket.hpp"
 #include "sluice/redis/redis_store.hpp"
 #include "tool/commands.hpp"

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "sim/log/text.hpp"
+#include "cli/text.hpp"
 #include "tool/commands.hpp"
 
 namespace sluice::tool {

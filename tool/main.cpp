@@ -7,9 +7,9 @@
 #include <functional>
 #include <memory>
 
-#include "sim/scenario/text.hpp"
-#include "sim/tool/command_line.hpp"
+#include "cli/command_line.hpp"
 #include "sluice/redis/redis_url.hpp"
+#include "src/util/parse_span.hpp"
 #include "tool/commands.hpp"
 #include "tool/table.hpp"
 
@@ -171,7 +171,7 @@ void add_reading(CLI::App& app, Command& chosen) {
   command->add_option("--interval", options->span, "Such as 500ms")->default_val("1s");
   command->add_option("--times", options->number, "How often (default: until Ctrl-C)");
   run_as(command, chosen, options, [=](const Session& s) {
-    return watch_key(s, options->key, {sim::scenario::parse_span(options->span), options->number});
+    return watch_key(s, options->key, {detail::parse_span(options->span), options->number});
   });
 }
 
@@ -217,11 +217,11 @@ void add_changes(CLI::App& app, Command& chosen) {
        [](const Session& s, const Options& o) { return reset_key(s, o.key, o.yes); }},
       {"block", "Refuse everything under a key for some time", true,
        [](const Session& s, const Options& o) {
-         return block_key(s, o.key, sim::scenario::parse_span(o.span), o.yes);
+         return block_key(s, o.key, detail::parse_span(o.span), o.yes);
        }},
       {"close", "Close a gate for some time", true,
        [](const Session& s, const Options& o) {
-         return close_gate(s, o.key, sim::scenario::parse_span(o.span), o.yes);
+         return close_gate(s, o.key, detail::parse_span(o.span), o.yes);
        }},
       {"open", "Open a gate at once", false,
        [](const Session& s, const Options& o) { return open_gate(s, o.key, o.yes); }},

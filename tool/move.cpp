@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "sim/log/text.hpp"
+#include "cli/text.hpp"
 #include "src/core/state_file.hpp"
 #include "tool/commands.hpp"
 

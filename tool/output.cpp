@@ -12,7 +12,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "sim/log/text.hpp"
+#include "cli/text.hpp"
 
 namespace sluice::tool {
 namespace {

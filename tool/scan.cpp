@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "sim/log/text.hpp"
+#include "cli/text.hpp"
 
 namespace sluice::tool {
 namespace {

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "sim/log/text.hpp"
+#include "cli/text.hpp"
 #include "tool/commands.hpp"
 
 namespace sluice::tool {
@@ -55,6 +55,7 @@ std::string verdict_text(const Verdict& verdict) {
     return make_error_code(static_cast<Errc>(-verdict.status)).message();
   }
   if (verdict.status != Verdict::refused) return "granted now";
+  if (verdict.retry_after == Decision::never.count()) return "refused, always";
   return "refused; granted in " + duration(Span{verdict.retry_after}) + " if nobody asks before";
 }
 
@@ -67,7 +68,7 @@ void print_found(const Session& session, const Found& found) {
   for (const Field& each : d.fields) {
     print_field(session.style, each.name, text_of(each.value, found.at));
   }
-  if (d.is_sound && !d.limit && d.used) {
+  if (d.is_sound && !d.verdict && d.used) {
     print_field(session.style, "limit", "not in the state: give --quota or --limit");
   }
   if (found.expires) print_field(session.style, "expires", "in " + duration(*found.expires));

@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 #include "sluice/config/limit_file.hpp"
-#include "sluice/detail/constant.hpp"
+#include "sluice/detail/limit_of.hpp"
 #include "sluice/rules/sliding_window.hpp"
 #include "tool/unit.hpp"
 
@@ -69,7 +69,11 @@ class Table {
       case StateKind::sliding_window_counter:
       case StateKind::leases: {
         const Word limit = counts_.limit_of(name);
-        if (!detail::is_constant(limit)) given.limits = {limit};
+        if (detail::is_constant(limit)) {
+          given.constant = limit;
+        } else {
+          given.limits = {limit};
+        }
         return;
       }
       case StateKind::sliding_window:
@@ -87,7 +91,11 @@ class Table {
       throw std::invalid_argument("the key is counted in " + name.unit +
                                   ", and the table has another unit");
     }
-    if (!detail::is_constant(quota.capacity())) given.quota = quota;
+    if (detail::is_constant(quota.capacity())) {
+      given.constant = quota.capacity();
+    } else {
+      given.quota = quota;
+    }
   }
 
   /// In the order of the key.
@@ -105,7 +113,11 @@ class Table {
       limits.push_back(window->limit);
     }
     const bool is_unlimited = std::ranges::count(limits, unlimited) == std::ssize(limits);
-    if (is_unlimited || std::ranges::count(limits, 0) > 0) return;
+    const bool is_never = std::ranges::count(limits, 0) > 0;
+    if (is_unlimited || is_never) {
+      given.constant = is_never ? 0 : unlimited;
+      return;
+    }
     for (Word& each : limits) each = std::min(each, SlidingWindowRule::max_limit);
     given.limits = std::move(limits);
   }

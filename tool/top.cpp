@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "sim/log/text.hpp"
+#include "cli/text.hpp"
 #include "tool/commands.hpp"
 
 namespace sluice::tool {

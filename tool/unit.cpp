@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "sluice/detail/constant.hpp"
+#include "sluice/detail/limit_of.hpp"
 #include "sluice/rules/fixed_window.hpp"
 #include "sluice/rules/sliding_window.hpp"
 

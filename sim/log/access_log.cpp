@@ -10,7 +10,7 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "sim/log/text.hpp"
+#include "cli/text.hpp"
 
 namespace sluice::tool {
 namespace {

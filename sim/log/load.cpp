@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "sim/log/text.hpp"
+#include "cli/text.hpp"
 
 namespace sluice::tool {
 

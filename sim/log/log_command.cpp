@@ -9,9 +9,9 @@
 #include <numeric>
 #include <system_error>
 
+#include "cli/text.hpp"
 #include "sim/log/log_coverage.hpp"
 #include "sim/log/replay.hpp"
-#include "sim/log/text.hpp"
 
 namespace sluice::tool {
 namespace {

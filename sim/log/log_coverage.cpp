@@ -10,7 +10,7 @@
 #include <numeric>
 #include <unordered_set>
 
-#include "sim/log/text.hpp"
+#include "cli/text.hpp"
 
 namespace sluice::tool {
 namespace {

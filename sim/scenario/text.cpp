@@ -9,6 +9,8 @@
 namespace sluice::sim::scenario {
 namespace {
 
+using sluice::detail::span_of;
+
 template <class T>
 std::optional<T> number(std::string_view text) {
   T value{};
@@ -36,27 +38,6 @@ std::vector<std::string_view> split(std::string_view text) {
     begin = i + 1;
   }
   return parts;
-}
-
-std::optional<Span> span_of(std::string_view text) {
-  struct Unit {
-    std::string_view name;
-    Word us;
-  };
-  static constexpr Unit units[] = {{"us", 1},           {"ms", 1'000},         {"min", 60'000'000},
-                                   {"m", 60'000'000},   {"d", 86'400'000'000}, {"s", 1'000'000},
-                                   {"h", 3'600'000'000}};
-  if (text == "0") return Span{0};
-  if (text.starts_with('-')) return {};
-  for (const Unit& unit : units) {
-    if (!text.ends_with(unit.name)) continue;
-    const auto value = number<double>(trim(text.substr(0, text.size() - unit.name.size())));
-    if (!value) continue;
-    const double us = *value * static_cast<double>(unit.us);
-    if (!(us >= 0 && us <= static_cast<double>(word_limit))) return {};
-    return Span{std::llround(us)};
-  }
-  return {};
 }
 
 struct DelayForm {
@@ -168,12 +149,6 @@ bool parse_flag(std::string_view text) {
   if (text == "true") return true;
   if (text == "false") return false;
   expected("true or false", text);
-}
-
-Span parse_span(std::string_view text) {
-  const auto span = span_of(text);
-  if (!span) expected("a time, as 250us, 20ms, 1.5s, 2min, 1h or 1d", text);
-  return *span;
 }
 
 Span parse_warm_up(std::string_view text) {

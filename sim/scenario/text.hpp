@@ -10,6 +10,7 @@
 
 #include "sluice/sim/scenario.hpp"
 #include "src/util/nearest.hpp"
+#include "src/util/parse_span.hpp"
 
 namespace sluice::sim::scenario {
 
@@ -25,8 +26,6 @@ namespace sluice::sim::scenario {
 /// A whole number in [least, most].
 [[nodiscard]] Word parse_count(std::string_view text, Word least, Word most);
 [[nodiscard]] bool parse_flag(std::string_view text);
-/// "250us", "1.5s", "2min", "1h", "1d".
-[[nodiscard]] Span parse_span(std::string_view text);
 /// The same, or with a minus before it.
 [[nodiscard]] Span parse_step(std::string_view text);
 /// "20s", or "auto": auto_warm_up.
@@ -43,6 +42,7 @@ namespace sluice::sim::scenario {
 [[nodiscard]] ArrivalOptions::Burst parse_burst(std::string_view text);
 
 using sluice::detail::nearest;
+using sluice::detail::parse_span;
 
 /// The value with this name. `Named` is a range of pairs of a name and a value.
 template <class Named>

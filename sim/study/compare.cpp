@@ -7,7 +7,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include "sim/log/text.hpp"
+#include "cli/text.hpp"
 #include "sim/scenario/text.hpp"
 #include "sim/study/output.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "sim/log/text.hpp"
+#include "cli/text.hpp"
 #include "sim/study/new_file.hpp"
 #include "sim/study/output.hpp"
 

@@ -12,10 +12,10 @@
 #include <system_error>
 #include <unordered_map>
 
+#include "cli/text.hpp"
 #include "sim/log/access_log.hpp"
 #include "sim/log/lines.hpp"
 #include "sim/log/log_coverage.hpp"
-#include "sim/log/text.hpp"
 #include "sluice/sim/choice.hpp"
 
 namespace sluice::sim::scenario {

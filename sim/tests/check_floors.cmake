@@ -1,5 +1,5 @@
 # Fails if a folder of the simulator includes one that stands below it in the table of sim/README.md, if the library
-# includes the simulator, or if the core includes what stands on it.
+# or the operator's tool includes the simulator, or if the core includes what stands on it.
 cmake_minimum_required(VERSION 3.20)
 
 file(STRINGS "${SOURCE}/sim/README.md" rows REGEX "^\\| `[a-z]+` \\|")
@@ -35,10 +35,10 @@ foreach(file IN LISTS root)
 endforeach()
 
 file(GLOB_RECURSE files RELATIVE "${SOURCE}" "${SOURCE}/src/*.?pp" "${SOURCE}/backends/*.?pp"
-  "${SOURCE}/timezone/*.?pp" "${SOURCE}/include/*.hpp")
+  "${SOURCE}/timezone/*.?pp" "${SOURCE}/config/*.?pp" "${SOURCE}/include/*.hpp" "${SOURCE}/cli/*.?pp" "${SOURCE}/tool/*.?pp")
 list(LENGTH files count)
 if(count LESS 200)
-  message(SEND_ERROR "only ${count} files of the library were found")
+  message(SEND_ERROR "only ${count} files of the library and the tool were found")
 endif()
 foreach(file IN LISTS files)
   file(STRINGS "${SOURCE}/${file}" includes REGEX "^#include [\"<](sim|sluice/sim)/")

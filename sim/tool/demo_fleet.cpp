@@ -1,7 +1,7 @@
 // A fleet in four rows under the same arrivals and latencies, and the report of an outage.
 #include <fmt/format.h>
 
-#include "sim/log/text.hpp"
+#include "cli/text.hpp"
 #include "sim/tool/demo.hpp"
 #include "sim/tool/study_session.hpp"
 

@@ -2,8 +2,8 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "cli/command_line.hpp"
 #include "sim/log/log_command.hpp"
-#include "sim/tool/command_line.hpp"
 #include "sim/tool/demo.hpp"
 
 namespace {

@@ -12,8 +12,8 @@
 #include <iostream>
 #include <sstream>
 
+#include "cli/text.hpp"
 #include "sim/log/load.hpp"
-#include "sim/log/text.hpp"
 #include "sim/tool/child.hpp"
 #include "sim/tool/demo.hpp"
 #include "sluice/redis/redis_store.hpp"

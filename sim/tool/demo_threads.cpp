@@ -7,8 +7,8 @@
 #include <thread>
 #include <vector>
 
+#include "cli/text.hpp"
 #include "sim/log/load.hpp"
-#include "sim/log/text.hpp"
 #include "sim/tool/demo.hpp"
 #include "sluice/memory_store.hpp"
 

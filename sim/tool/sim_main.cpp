@@ -3,8 +3,8 @@
 #include <cstdio>
 #include <memory>
 
+#include "cli/command_line.hpp"
 #include "sim/log/log_command.hpp"
-#include "sim/tool/command_line.hpp"
 #include "sim/tool/study_commands.hpp"
 
 namespace {

@@ -7,8 +7,9 @@
 #include <memory>
 #include <vector>
 
+#include "cli/command_line.hpp"
+#include "cli/text.hpp"
 #include "sim/judges/judges.hpp"
-#include "sim/log/text.hpp"
 #include "sim/scenario/text.hpp"
 #include "sim/study/compare.hpp"
 #include "sim/study/figures_file.hpp"
@@ -17,7 +18,6 @@
 #include "sim/study/shrink.hpp"
 #include "sim/study/trace_output.hpp"
 #include "sim/study/twice.hpp"
-#include "sim/tool/command_line.hpp"
 #include "sim/tool/study_session.hpp"
 #include "sluice/sim/run.hpp"
 

@@ -6,7 +6,7 @@
 #include <atomic>
 #include <csignal>
 
-#include "sim/log/text.hpp"
+#include "cli/text.hpp"
 #include "sim/scenario/text.hpp"
 #include "sim/study/new_file.hpp"
 #include "sim/tool/study_commands.hpp"

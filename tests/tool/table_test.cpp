@@ -128,7 +128,7 @@ TEST_CASE("the kind of the state chooses the type of the list", "[redis]") {
   CHECK(site.one("show '{bob}:own:5/day'", "own")["limit"] == 5);
 }
 
-TEST_CASE("a key that is never or always admitted has no limit by the table", "[redis]") {
+TEST_CASE("a table tells that a key is never or always admitted", "[redis]") {
   if (redis_left_out()) return;
   Tables site;  // it has counted before
   const TokenBucket bucket(*site.store, "api",
@@ -138,10 +138,21 @@ TEST_CASE("a key that is never or always admitted has no limit by the table", "[
   REQUIRE(bucket.try_acquire("mallory", 3).allowed);
   REQUIRE(windows.try_acquire("mallory").allowed);
   Lease lease = jobs.try_acquire("mallory");
-  for (const auto& [key, list] : std::vector<std::pair<std::string, std::string>>{
-           {"api:table/1h", "api"}, {"w:1min+1h,grants", "partner"}, {"jobs", "jobs"}}) {
-    CHECK_FALSE(site.one("show '{mallory}:" + key + "'", list).contains("limit"));
-    CHECK(site.with("peek '{mallory}:" + key + "'", list).code == 2);
+  struct Case {
+    std::string key;
+    std::string list;
+    bool is_never;
+  };
+  for (const auto& [key, list, is_never] : {Case{"api:table/1h", "api", true},
+                                            {"w:1min+1h,grants", "partner", true},
+                                            {"jobs", "jobs", false}}) {
+    INFO(key);
+    const json shown = site.one("show '{mallory}:" + key + "'", list);
+    CHECK(shown["limit"] == (is_never ? json(0) : json("unlimited")));
+    CHECK(shown["summary"] == (is_never ? "never" : "unlimited"));
+    const Ran asked = site.with("peek '{mallory}:" + key + "'", list);
+    CHECK(asked.code == (is_never ? 1 : 0));
+    CHECK_THAT(asked.output, contains_text(is_never ? "refused, always" : "granted now"));
   }
 }
 

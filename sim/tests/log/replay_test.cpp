@@ -4,8 +4,8 @@
 
 #include <stdexcept>
 
+#include "cli/text.hpp"
 #include "sim/log/load.hpp"
-#include "sim/log/text.hpp"
 #include "tests/catch.hpp"
 
 using namespace sluice;

@@ -39,11 +39,21 @@ TEST_CASE("times") {
     std::string_view text;
     Span span;
   };
-  const Good good[] = {{"0", 0s},      {"0s", 0s},       {"250us", 250us},
-                       {"20ms", 20ms}, {"1.5s", 1500ms}, {"2min", 2min},
-                       {"2m", 2min},   {"1h", 1h},       {"1d", 24h},
-                       {"0.5us", 1us}, {"1.4us", 1us},   {"7 s", 7s},
-                       {"1e3ms", 1s},  {"0.001s", 1ms},  {"4503599627370496us", Span{word_limit}}};
+  const Good good[] = {{"0", 0s},
+                       {"0s", 0s},
+                       {"250us", 250us},
+                       {"20ms", 20ms},
+                       {"1.5s", 1500ms},
+                       {"2min", 2min},
+                       {"2m", 2min},
+                       {"1h", 1h},
+                       {"1d", 24h},
+                       {"0.5us", 1us},
+                       {"1.4us", 1us},
+                       {"7 s", 7s},
+                       {"1.0000005s", 1000001us},
+                       {"0.001s", 1ms},
+                       {"4503599627370496us", Span{word_limit}}};
   for (const auto& [text, span] : good) {
     CAPTURE(text);
     CHECK(parse_span(text) == span);
@@ -51,8 +61,8 @@ TEST_CASE("times") {
     if (span != 0s) CHECK(parse_step("-" + std::string(text)) == -span);
   }
   for (const std::string_view text :
-       {"", "5", "s", "ms", "-1s", "--1s", "1x", "1 fortnight", "nans", "infs", "1e300d",
-        "4503599627370497us", "0x10s", "1,5s", "5s 3ms", "1s\n"}) {
+       {"", "5", "s", "ms", "-1s", "--1s", "1x", "1 fortnight", "1e3ms", "1.s", ".5s", "nans",
+        "infs", "1e300d", "4503599627370497us", "0x10s", "1,5s", "5s 3ms", "1s\n"}) {
     CAPTURE(text);
     const std::string given = text.empty() ? "nothing" : "\"" + std::string(text) + "\"";
     CHECK(message_of([&] { (void)parse_span(text); }) ==

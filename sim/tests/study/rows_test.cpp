@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "cli/text.hpp"
 #include "sim/judges/judges.hpp"
-#include "sim/log/text.hpp"
 #include "sim/study/figures_file.hpp"
 #include "sim/study/output.hpp"
 #include "sim/study/study_run.hpp"

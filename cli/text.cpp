@@ -1,5 +1,5 @@
 // See text.hpp.
-#include "sim/log/text.hpp"
+#include "cli/text.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>

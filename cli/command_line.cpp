@@ -1,5 +1,5 @@
 // See command_line.hpp.
-#include "sim/tool/command_line.hpp"
+#include "cli/command_line.hpp"
 
 #include <fmt/format.h>
 
@@ -17,8 +17,8 @@
 #include <system_error>
 #include <vector>
 
-#include "sim/scenario/text.hpp"
 #include "sluice/version.hpp"
+#include "src/util/nearest.hpp"
 
 namespace sluice::tool {
 namespace {
@@ -40,12 +40,12 @@ std::string_view name_in(std::string_view word) {
 std::string no_command(const std::string& word, const std::vector<std::string>& names) {
   const std::vector<std::string_view> views(names.begin(), names.end());
   return fmt::format("there is no command \"{}\"; did you mean {}? There are: {}", word,
-                     sim::scenario::nearest(word, views, word.size() + 10), listed(names, ""));
+                     detail::nearest(word, views, word.size() + 10), listed(names, ""));
 }
 
 std::string no_option(const std::string& word, const std::vector<std::string>& names) {
   const std::vector<std::string_view> views(names.begin(), names.end());
-  const std::string_view near = sim::scenario::nearest(name_in(word), views);
+  const std::string_view near = detail::nearest(name_in(word), views);
   return fmt::format("there is no option \"{}\"; ", word) +
          (near.empty() ? "there are: " + listed(names, "--")
                        : fmt::format("did you mean --{}?", near));
