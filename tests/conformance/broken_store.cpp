@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string_view>
 #include <thread>
+#include <utility>
 
 #include "sluice/extend/conclude.hpp"
 #include "sluice/extend/idempotency_record.hpp"
@@ -15,6 +16,7 @@ namespace {
 /// How often a caller steps back for another one. Beside other load it may take long until that one
 /// runs; a caller that is alone loses some 50 us.
 constexpr int most_yields = 200;
+constexpr int most_in_a_row = 100;  // then the caller seems to be the only one
 
 }  // namespace
 
@@ -24,6 +26,7 @@ void BrokenStore::draw_whether_it_shows() noexcept {
 }
 
 void BrokenStore::let_another_in(Lock& lock) {
+  if (in_a_row_ > most_in_a_row) return;
   const std::uint64_t mine = calls_;
   for (int i = 0; i < most_yields && calls_ == mine; ++i) {
     lock.unlock();
@@ -46,6 +49,8 @@ void BrokenStore::execute(const Plan& plan, Completion done) noexcept {
   const auto steps = plan.steps().first(std::min(plan.steps().size(), Plan::max_steps));
   Lock lock(mutex_);
   ++calls_;
+  const std::thread::id before = std::exchange(caller_, std::this_thread::get_id());
+  in_a_row_ = caller_ == before ? in_a_row_ + 1 : 0;
   const Word now = read_clock();
   Answer answer = plan.id() ? decide_once(plan, now, lock) : decide_steps(steps, now, lock);
   if (is(Defect::shares_scratch)) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "sluice/extend/effects.hpp"
@@ -101,7 +102,8 @@ class BrokenStore final : public Store {
 
   void draw_whether_it_shows() noexcept;
   /// Gives the lock up until another caller has had it, or none seems to come. One yield would not
-  /// do: beside other load, a caller may make all of its calls before the next one runs.
+  /// do: beside other load, a caller may make all of its calls before the next one runs. A caller
+  /// that seems to be the only one keeps the lock, and does not give its time to that load.
   void let_another_in(Lock& lock);
   Answer decide_once(const Plan& plan, Word now, Lock& lock);
   Answer decide_steps(std::span<const Step> steps, Word now, Lock& lock);
@@ -120,6 +122,8 @@ class BrokenStore final : public Store {
   VirtualClock& clock_;
   std::mutex mutex_;
   std::uint64_t calls_ = 0;  // that have had the lock
+  std::thread::id caller_;   // the last of them
+  int in_a_row_ = 0;         // calls of that thread, behind its first
   SeededRng draws_;
   std::map<std::string, Entry> entries_;
   std::map<std::string, Answer> ids_;
