@@ -10,7 +10,7 @@ set(allowed
   "include/sluice/redis/redis_options.hpp"      # says so
   "backends/memory/memory_store.cpp"            # on clocks without draws of their own
   "src/stores/prefetch_store.cpp"               # the same
-  "src/limiters/shared_sliding_window.cpp"                         # the same
+  "src/limiters/shared_sliding_window.cpp"      # the same
   "backends/redis/redis_store.cpp"              # real servers only
   "src/testing/conformance.cpp"                 # the seed of a conformance run
 )
@@ -18,7 +18,7 @@ set(by_chance "thread_rng|SystemRng|random_device|mt19937|default_random_engine|
 
 file(GLOB_RECURSE files RELATIVE "${SOURCE}"
   "${SOURCE}/include/*.hpp" "${SOURCE}/src/*.?pp" "${SOURCE}/backends/*.?pp" "${SOURCE}/sim/*.?pp"
-  "${SOURCE}/timezone/*.?pp"
+  "${SOURCE}/timezone/*.?pp" "${SOURCE}/config/*.?pp" "${SOURCE}/cli/*.?pp" "${SOURCE}/tool/*.?pp"
 )
 list(FILTER files EXCLUDE REGEX "^sim/tests/")
 list(LENGTH files count)

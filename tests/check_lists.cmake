@@ -137,7 +137,8 @@ endforeach()
 # Sources: the CMakeLists.txt of their folder, or of one above, names them.
 file(GLOB_RECURSE files RELATIVE "${SOURCE}"
   "${SOURCE}/src/*.cpp" "${SOURCE}/backends/*.cpp" "${SOURCE}/backends/*.lua" "${SOURCE}/tests/*.cpp"
-  "${SOURCE}/timezone/*.cpp" "${SOURCE}/bench/*.cpp" "${SOURCE}/docs/*.cpp"
+  "${SOURCE}/timezone/*.cpp" "${SOURCE}/bench/*.cpp" "${SOURCE}/docs/*.cpp" "${SOURCE}/config/*.cpp"
+  "${SOURCE}/cli/*.cpp" "${SOURCE}/tool/*.cpp"
 )
 list(FILTER files EXCLUDE REGEX "^tests/consumer/")
 foreach(file IN LISTS files)
