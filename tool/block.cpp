@@ -86,6 +86,9 @@ Word any_limit(const Found& found, Word most) { return only_limit(found.given).v
 void block(Store& store, const Found& found, Span span) {
   const KeyName& name = found.name;
   if (name.is_hashed) refuse(found, "whose key contains a hash is blocked by its limiter alone");
+  if (found.given.constant) {
+    refuse(found, "that the table always or never admits cannot be blocked: change the table");
+  }
   switch (found.state.kind) {
     case StateKind::token_bucket:
       return block_bucket(store, found, span);

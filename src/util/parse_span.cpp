@@ -39,7 +39,7 @@ std::optional<Span> span_of(std::string_view text) noexcept {
     while (number.ends_with(' ')) number.remove_suffix(1);
     const std::size_t point = number.find('.');
     const std::string_view decimals = point < number.size() ? number.substr(point + 1) : "0";
-    const auto whole = whole_of(number.substr(0, point));
+    const auto whole = whole_of(point == 0 ? "0" : number.substr(0, point));  // ".5s"
     const auto fraction = whole_of(decimals);
     if (!whole || !fraction) continue;
     Wide scale = 1;

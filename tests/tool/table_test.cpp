@@ -153,6 +153,9 @@ TEST_CASE("a table tells that a key is never or always admitted", "[redis]") {
     const Ran asked = site.with("peek '{mallory}:" + key + "'", list);
     CHECK(asked.code == (is_never ? 1 : 0));
     CHECK_THAT(asked.output, contains_text(is_never ? "refused, always" : "granted now"));
+    const Ran blocked = site.with("block '{mallory}:" + key + "' --for 50s --yes", list);
+    CHECK(blocked.code == 2);
+    CHECK_THAT(blocked.output, contains_text("cannot be blocked: change the table"));
   }
 }
 

@@ -53,6 +53,7 @@ TEST_CASE("times") {
                        {"7 s", 7s},
                        {"1.0000005s", 1000001us},
                        {"0.001s", 1ms},
+                       {".5s", 500ms},
                        {"4503599627370496us", Span{word_limit}}};
   for (const auto& [text, span] : good) {
     CAPTURE(text);
@@ -61,7 +62,7 @@ TEST_CASE("times") {
     if (span != 0s) CHECK(parse_step("-" + std::string(text)) == -span);
   }
   for (const std::string_view text :
-       {"", "5", "s", "ms", "-1s", "--1s", "1x", "1 fortnight", "1e3ms", "1.s", ".5s", "nans",
+       {"", "5", "s", "ms", "-1s", "--1s", "1x", "1 fortnight", "1e3ms", "1.s", ".s", "nans",
         "infs", "1e300d", "4503599627370497us", "0x10s", "1,5s", "5s 3ms", "1s\n"}) {
     CAPTURE(text);
     const std::string given = text.empty() ? "nothing" : "\"" + std::string(text) + "\"";
