@@ -118,9 +118,15 @@ TEST_CASE("a shared token bucket knows its quota", "[describe]") {
   CHECK(field<Word>(d.fields, "remaining") == 1);
 
   book.decide(bucket.configure_step("n", Quota::never(), Inheritance::as_is));
-  CHECK(book.describe("{n}:shared").summary == "never");
+  const auto never = book.describe("{n}:shared");
+  CHECK(never.summary == "never");
+  REQUIRE(never.verdict);
+  CHECK(never.verdict->status == Verdict::refused);
   book.decide(bucket.configure_step("u", Quota::unlimited(), Inheritance::as_is));
-  CHECK(book.describe("{u}:shared").summary == "unlimited");
+  const auto always = book.describe("{u}:shared");
+  CHECK(always.summary == "unlimited");
+  REQUIRE(always.verdict);
+  CHECK(always.verdict->status == Verdict::allowed);
 }
 
 TEST_CASE("a sliding window tells each of its windows", "[describe]") {
