@@ -113,8 +113,8 @@ class MemoryStore : public Store {
 /// Writes the states that mean something to a text file, which `sluice import` and load_states()
 /// read (docs/moving.md). Decisions may go on: each state is whole, but the file shows no single
 /// instant, and what is granted later is not in it. The states of keys that share a bucket in a
-/// full table are left out. Another file of this name is replaced when all is written. O(max_keys),
-/// and 150 bytes of memory for each state. Throws std::logic_error without
+/// full table are left out. Another file of this name is replaced when all is on the disk.
+/// O(max_keys), and 150 bytes of memory for each state. Throws std::logic_error without
 /// MemoryOptions::keep_names, std::runtime_error that names the file.
 SavedStates save_states(MemoryStore& store, const std::string& path);
 

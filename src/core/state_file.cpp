@@ -1,6 +1,9 @@
 // See state_file.hpp.
 #include "src/core/state_file.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
@@ -190,6 +193,15 @@ void write(const std::string& path, const std::vector<SavedState>& states) {
   if (!file) fail("write", path, errno);
 }
 
+/// Returns 0 when the disk has what was written to the file or the folder, otherwise an errno.
+int sync_to_disk(const std::string& path) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return errno;
+  const int error = ::fsync(file) == 0 ? 0 : errno;
+  ::close(file);
+  return error;
+}
+
 }  // namespace
 
 bool is_sound(StateKind kind, std::span<const Word> words, Word now) noexcept {
@@ -234,11 +246,16 @@ std::size_t write_states(const std::string& path, std::vector<SavedState> states
   const std::string part = path + ".part";
   try {
     write(part, states);
+    // Before the rename: after a power failure the name has all of the old file or of the new one.
+    if (const int error = sync_to_disk(part)) fail("write", path, error);
     if (std::rename(part.c_str(), path.c_str()) != 0) fail("write", path, errno);
   } catch (...) {
     std::remove(part.c_str());
     throw;
   }
+  // Some file systems cannot sync a folder; the file is whole there as well.
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  sync_to_disk(folder.empty() ? "." : folder);
   return states.size();
 }
 

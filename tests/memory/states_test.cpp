@@ -3,11 +3,27 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <thread>
 
 #include "src/core/state_file.hpp"
 #include "tests/memory/fixture.hpp"
 #include "tests/support/temporary_file.hpp"
+
+namespace {
+
+int fsyncs = 0;
+bool disk_fails = false;
+
+}  // namespace
+
+/// In the place of the C library's: a disk that can fail, and tells what it was asked.
+extern "C" int fsync(int /*file*/) {
+  ++fsyncs;
+  if (!disk_fails) return 0;
+  errno = EIO;
+  return -1;
+}
 
 namespace sluice::test {
 namespace {
@@ -311,6 +327,16 @@ TEST_CASE("files that cannot be read or written are named, and stay as they are"
   CHECK_FALSE(std::filesystem::exists(file.path + ".part"));
   const Memory nameless(10);
   CHECK_THROWS_AS(save_states(*nameless.store, file.path), std::logic_error);
+
+  fsyncs = 0;
+  CHECK(failure(file.path).empty());
+  CHECK(fsyncs == 2);  // of the file before it has its name, and of its folder
+  file.write("precious");
+  disk_fails = true;
+  CHECK(failure(file.path) == "cannot write " + file.path + ": Input/output error");
+  disk_fails = false;
+  CHECK(file.text() == "precious");
+  CHECK_FALSE(std::filesystem::exists(file.path + ".part"));
 }
 
 }  // namespace
