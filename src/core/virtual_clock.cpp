@@ -1,12 +1,12 @@
 // The virtual clock: a heap of timers, and the threads that wait.
 #include "sluice/virtual_clock.hpp"
 
-#include <dirent.h>
-
 #include <algorithm>
+#include <cstdio>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "sluice/detail/uncancelled.hpp"
@@ -21,16 +21,17 @@ bool in_range(Word us) noexcept { return us >= 0 && us <= word_limit; }
 /// A wait looks so often, while its patience lasts, whether the clock has moved.
 constexpr int looks = 20;
 
-/// True if the process certainly has no other thread.
+/// True if the process certainly has no other thread. It reads num_threads, the twentieth field of
+/// /proc/self/stat: proc(5). (The list of /proc/self/task may end early while a thread ends.)
 bool is_only_thread() noexcept {
-  const auto close = [](DIR* folder) { ::closedir(folder); };
-  const std::unique_ptr<DIR, decltype(close)> threads(::opendir("/proc/self/task"), close);
-  if (!threads) return false;
-  int count = 0;
-  while (const dirent* const entry = ::readdir(threads.get())) {
-    if (entry->d_name[0] != '.') ++count;
-  }
-  return count == 1;
+  const auto close = [](std::FILE* file) { std::fclose(file); };
+  const std::unique_ptr<std::FILE, decltype(close)> file(std::fopen("/proc/self/stat", "r"), close);
+  if (!file) return false;
+  char bytes[512];
+  const std::string_view text(bytes, std::fread(bytes, 1, sizeof bytes, file.get()));
+  std::size_t at = text.rfind(')');  // of the second field, a name that may contain anything
+  for (int field = 3; field <= 20 && at != text.npos; ++field) at = text.find(' ', at + 1);
+  return at != text.npos && text.substr(at).starts_with(" 1 ");
 }
 
 }  // namespace

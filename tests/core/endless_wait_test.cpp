@@ -10,6 +10,7 @@
 
 #include "sluice/sluice.hpp"
 #include "tests/catch.hpp"
+#include "tests/support/seed.hpp"
 
 namespace sluice::test {
 
@@ -144,6 +145,27 @@ TEST_CASE("patience may have no end", "[core][clock][waiting][realtime]") {
   CHECK_FALSE(over);
   event.wake();
   waiting.join();
+}
+
+TEST_CASE("a wait goes on while another thread exists, also if a third one just ends",
+          "[core][clock][waiting][realtime]") {
+  VirtualClock clock;
+  clock.set_patience(Span::max());
+  for (std::size_t i = 0; i < scaled(5'000); ++i) {
+    ManualResetEvent event;
+    std::atomic<bool> over{false};
+    std::thread ends([] {});
+    std::thread other([&] {
+      while (clock.timers() == 0 && !over) std::this_thread::yield();
+      event.wake();
+    });
+    std::string why;
+    const WaitEnd end = clock.wait_or_tell(clock.now() + 1h, event, why);
+    over = true;
+    ends.join();
+    other.join();
+    REQUIRE(end == WaitEnd::woken);
+  }
 }
 
 }  // namespace sluice::test
