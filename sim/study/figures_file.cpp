@@ -40,16 +40,23 @@ std::string write_figures(const StudyResult& result, const std::filesystem::path
   return {};
 }
 
-std::string changed(const StudyResult& result, const std::filesystem::path& file) {
+std::string changed(const StudyResult& result, const std::filesystem::path& file,
+                    Compared compared) {
+  const auto counts = [compared](const std::string& line) {
+    return compared == Compared::all || line.find(" | trace | ") != std::string::npos;
+  };
   std::ifstream in(file);
   if (!in)
     return fmt::format("{}: it is not there; sluice-sim check --update writes it\n", file.string());
   std::multiset<std::string> before;
-  for (std::string line; std::getline(in, line);) before.insert(line);
+  for (std::string line; std::getline(in, line);) {
+    if (counts(line)) before.insert(line);
+  }
   std::string text;
   std::istringstream now(figures_of(result));
   for (std::string line; std::getline(now, line);) {
     const auto found = before.find(line);
+    if (!counts(line)) continue;
     if (found == before.end()) {
       text += "now:    " + line + "\n";
     } else {

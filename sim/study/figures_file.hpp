@@ -11,8 +11,12 @@ namespace sluice::sim::scenario {
 /// Writes it; returns "". Throws std::runtime_error.
 std::string write_figures(const StudyResult& result, const std::filesystem::path& file);
 
+enum class Compared { all, traces };
+
 /// What is different from the file, a line for each figure; "" if nothing is. The figures are
-/// compared as texts of six digits, because they are the same on every machine.
-[[nodiscard]] std::string changed(const StudyResult& result, const std::filesystem::path& file);
+/// compared as texts of six digits, because they are the same on every machine. The traces alone
+/// are known after one replication.
+[[nodiscard]] std::string changed(const StudyResult& result, const std::filesystem::path& file,
+                                  Compared compared = Compared::all);
 
 }  // namespace sluice::sim::scenario

@@ -122,7 +122,7 @@ class TwoTiers {
 }  // namespace
 
 // A job calls until it succeeds, n + 1 times at most: 1 + p + ... + p^n calls.
-TEST_CASE("the load of retries") {
+TEST_CASE("the load of retries", "[long]") {
   for (const double failures : {0.05, 0.3, 0.5, 0.9}) {
     for (const std::uint32_t retries : {1U, 3U}) {
       Scenario scenario;

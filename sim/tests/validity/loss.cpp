@@ -43,7 +43,9 @@ void check_loss(const std::string& law, const Delay& service, double mean) {
 
 }  // namespace
 
-TEST_CASE("Erlang B with an exponential service") { check_loss("M", Delay::exponential(1s), 1); }
+TEST_CASE("Erlang B with an exponential service", "[long]") {
+  check_loss("M", Delay::exponential(1s), 1);
+}
 
 // The share of the refused depends on the mean of the service alone.
 TEST_CASE("Erlang B with a log-normal service") {

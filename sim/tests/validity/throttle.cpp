@@ -68,7 +68,7 @@ std::string name_of(const std::string& what, double ratio) {
 }  // namespace
 
 // An API that accepts a calls of each second: K a are sent, of which it refuses (K - 1) / K.
-TEST_CASE("adaptive throttling before an API that accepts so many calls") {
+TEST_CASE("adaptive throttling before an API that accepts so many calls", "[long]") {
   for (const auto& [ratio, rate] : {std::pair(1.1, Word{65}), std::pair(2.0, Word{120})}) {
     for (const bool is_poisson : {false, true}) {
       const std::uint32_t workers = is_poisson ? 1 : 4;

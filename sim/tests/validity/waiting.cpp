@@ -28,7 +28,7 @@ double pooled_quantile(std::span<const QueueRun> runs, double share) {
 }  // namespace
 
 // The sojourn is exponential with the rate mu - lambda.
-TEST_CASE("M/M/1 at a load of 0.9") {
+TEST_CASE("M/M/1 at a load of 0.9", "[long]") {
   const double mean = 10;
   const double p99 = std::log(100) * mean;
   const QueueModel model{.gap = arrivals(0.9),
@@ -53,7 +53,7 @@ TEST_CASE("M/M/1 at a load of 0.9") {
   });
 }
 
-TEST_CASE("M/D/1 at a load of 0.9") {
+TEST_CASE("M/D/1 at a load of 0.9", "[long]") {
   const QueueModel model{.gap = arrivals(0.9),
                          .service = Delay::constant(1s),
                          .warm_up = relaxed_after(1, 0.9),
@@ -97,7 +97,7 @@ TEST_CASE("D/D/1 never waits") {
 }
 
 // Erlang C: the share that waits, and the mean wait of all, C / (c mu - lambda).
-TEST_CASE("M/M/c") {
+TEST_CASE("M/M/c", "[long]") {
   struct Row {
     std::size_t servers;
     double offered;
