@@ -2,6 +2,7 @@
 #include "tests/conformance/broken_store.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -13,9 +14,9 @@
 namespace sluice::test {
 namespace {
 
-/// How often a caller steps back for another one. Beside other load it may take long until that one
-/// runs; a caller that is alone loses some 50 us.
-constexpr int most_yields = 200;
+/// How often a caller steps back for another one, for some 60 us. It sleeps, and so is soon back,
+/// where a thread that yields beside other load waits until that has used its time.
+constexpr int most_naps = 10;
 constexpr int most_in_a_row = 100;  // then the caller seems to be the only one
 
 }  // namespace
@@ -28,9 +29,9 @@ void BrokenStore::draw_whether_it_shows() noexcept {
 void BrokenStore::let_another_in(Lock& lock) {
   if (in_a_row_ > most_in_a_row) return;
   const std::uint64_t mine = calls_;
-  for (int i = 0; i < most_yields && calls_ == mine; ++i) {
+  for (int i = 0; i < most_naps && calls_ == mine; ++i) {
     lock.unlock();
-    std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::nanoseconds{1});
     lock.lock();
   }
 }

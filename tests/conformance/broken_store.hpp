@@ -101,9 +101,9 @@ class BrokenStore final : public Store {
   [[nodiscard]] std::string key_of(const Step& step) const;
 
   void draw_whether_it_shows() noexcept;
-  /// Gives the lock up until another caller has had it, or none seems to come. One yield would not
+  /// Gives the lock up until another caller has had it, or none seems to come. One nap would not
   /// do: beside other load, a caller may make all of its calls before the next one runs. A caller
-  /// that seems to be the only one keeps the lock, and does not give its time to that load.
+  /// that seems to be the only one keeps the lock.
   void let_another_in(Lock& lock);
   Answer decide_once(const Plan& plan, Word now, Lock& lock);
   Answer decide_steps(std::span<const Step> steps, Word now, Lock& lock);

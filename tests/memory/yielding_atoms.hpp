@@ -4,25 +4,30 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <thread>
 
 namespace sluice::memory {
 
-/// Goes on with another thread, once in so many calls.
+/// Lets other threads run. It sleeps, and so is soon back, where a thread that yields beside other
+/// load waits until that has used its time.
+inline void give_way() noexcept { std::this_thread::sleep_for(std::chrono::nanoseconds{1}); }
+
+/// Gives way once in so many calls.
 inline void interleave() noexcept {
-  constexpr std::uint32_t calls = 32;
+  constexpr std::uint32_t calls = 128;
   thread_local auto draw =
       static_cast<std::uint32_t>(std::hash<std::thread::id>()(std::this_thread::get_id()) | 1);
   draw ^= draw << 13;  // xorshift32
   draw ^= draw >> 17;
   draw ^= draw << 5;
-  if (draw % calls == 0) std::this_thread::yield();
+  if (draw % calls == 0) give_way();
 }
 inline void changed() noexcept {}
-inline void pause_briefly() noexcept { std::this_thread::yield(); }
-inline void pause_long() noexcept { std::this_thread::yield(); }
+inline void pause_briefly() noexcept { give_way(); }
+inline void pause_long() noexcept { give_way(); }
 inline void step_back() noexcept {}
 
 template <class T>
