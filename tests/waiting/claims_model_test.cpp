@@ -577,7 +577,8 @@ class Program {
     const Span trips = is_instant ? 0s : 100 * slowest_;
     if (processes_.size() == 1) return trips;
     if (gives_back_ || someone_died_ || (may_leave_ && !is_instant)) return 30s;
-    return trips + WaitQueueOptions{}.recheck;
+    // A process behind others looks again when it renews its ticket.
+    return trips + std::max(WaitQueueOptions{}.recheck, WaitQueueOptions{}.ticket_ttl / 2);
   }
   void judge_order(std::size_t n) {
     if (slowest_ != 0s) return;
