@@ -1,6 +1,9 @@
-// What happens at the bounds of settlements and blocks, on every store: what is charged up to a
-// bound is told as it was charged, and a block of nothing changes nothing.
-// Threading: single-threaded.
+// What happens at the bounds of settlements and blocks, of all limiters, on every store: what is
+// charged up to a bound is told as it was charged; the longest block, a block of nothing, and one
+// that cannot be. Threading: single-threaded.
+#include <string>
+#include <type_traits>
+
 #include "sluice/sluice.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/stores.hpp"
@@ -37,20 +40,19 @@ void check_block_of_nothing(const Limiter& limiter) {
   CHECK_FALSE(limiter.peek("k"));
 }
 
-/// What is charged on top of the burst of 5, 10 a second: up to a debt of `longest()`.
-template <class Bucket>
-void check_debt(const Bucket& bucket, VirtualClock& clock) {
-  const Word room = 10 * std::chrono::ceil<std::chrono::seconds>(bucket.longest()).count();
-  Reservation r = bucket.reserve("k", 5, 0s);
-  REQUIRE(r.granted == 5);
-  CHECK(bucket.settle("k", r, room).charged == room - 5);
-  CHECK(r.settled == room - 5);
-  CHECK(bucket.settle("k", r, room + 100).charged == 5);
-  CHECK(bucket.settle("k", r, room + 100).charged == 0);
-  CHECK(r.settled == room);
-  CHECK(bucket.block("k", 0s).reset_after == Span{bucket.longest()} + 500ms);
-  clock.advance(1s);
-  CHECK(bucket.settle("k", r, room + 100).charged == 10);
+/// Calls `check` with a limiter of one unit of each kind that can be blocked for a year.
+template <class Check>
+void for_each_blocked(Store& store, Check check) {
+  const auto named = [&](const auto& limiter) {
+    INFO(std::remove_cvref_t<decltype(limiter)>::type_name);
+    check(limiter);
+  };
+  named(FixedWindow(store, "even", 1, Calendar::every(24h)));
+  named(FixedWindow(store, "daily", 1, Calendar::daily()));
+  named(SlidingWindow(store, "windows", {{1, 1h}}));
+  named(SlidingWindowCounter(store, "counter", {1, 1h}));
+  named(SlotLock(store, "slots", 1h));
+  named(ConcurrencyLimiter(store, "jobs", 1));
 }
 
 }  // namespace
@@ -64,24 +66,57 @@ TEST_CASE("a settlement tells what was charged, where it was capped", "[settle]"
   });
 }
 
-TEST_CASE("a bucket's debt ends at its longest, and a settlement tells so", "[settle]") {
+TEST_CASE("the longest block holds to its last microsecond, whatever is charged meanwhile",
+          "[block]") {
   for_each_store([](Store& store, VirtualClock& clock) {
-    const Quota quota = Quota::per_second(10).burst(5);
-    check_debt(TokenBucket(store, "bucket", quota), clock);
-    const SharedTokenBucket shared(store, "shared");
-    shared.configure("k", quota);
-    check_debt(shared, clock);
+    for_each_blocked(store, [&](const auto& limiter) {
+      constexpr Span longest = std::remove_cvref_t<decltype(limiter)>::max_block;
+      std::error_code error = make_error_code(Errc::unknown);
+      CHECK(limiter.block("k", longest, error).reset_after == longest);
+      CHECK_FALSE(error);
+      if constexpr (requires { limiter.penalize("k", 100); }) limiter.penalize("k", 100);
+      clock.advance(longest - 1us);
+      CHECK(limiter.peek("k").retry_after == 1us);
+      clock.advance(1us);
+      CHECK(limiter.peek("k").allowed);
+      CHECK(limiter.block("k", 1h).remaining == 0);
+      limiter.reset("k");
+      CHECK(limiter.peek("k").allowed);
+    });
   });
 }
 
-TEST_CASE("what a blocked fixed window does not count is not told as charged", "[settle]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    const FixedWindow window(store, "fixed", 3, Calendar::every(1min));
-    Reservation taken = window.reserve("k", 1);
-    window.block("k", 90s);
-    CHECK(window.settle("k", taken, 3).charged == 0);
-    clock.advance(90s);
-    CHECK(window.peek("k").remaining == 3);
+TEST_CASE("a block that cannot be is an error, and changes nothing", "[block]") {
+  for_each_store([](Store& store, VirtualClock&) {
+    for_each_blocked(store, [&](const auto& limiter) {
+      constexpr Span longest = std::remove_cvref_t<decltype(limiter)>::max_block;
+      std::error_code error;
+      for (const Span span : {Span{-1}, longest + 1us, Span::min(), Span::max()}) {
+        CHECK_FALSE(limiter.block("k", span, error).allowed);
+        CHECK(error == Errc::invalid_argument);
+        CHECK_THROWS_AS(limiter.block("k", span), std::system_error);
+      }
+      CHECK_FALSE(limiter.block("", 1s, error).allowed);
+      CHECK(error == Errc::invalid_key);
+      CHECK(limiter.peek("k").remaining == 1);
+    });
+  });
+}
+
+TEST_CASE("a plan blocks all of its keys or none", "[block][composing]") {
+  for_each_store([](Store& store, VirtualClock&) {
+    for_each_blocked(store, [&](const auto& limiter) {
+      const std::string other = std::remove_cvref_t<decltype(limiter)>::type_name;
+      const auto taken = limiter.try_acquire(Key{"k", other});
+      CHECK(taken);
+      const auto plan = [&](const std::string& name) {
+        return decide(store, {limiter.block_step("k", 1h), limiter.peek_step(Key{"k", name})});
+      };
+      CHECK_FALSE(plan(other).allowed);
+      CHECK(limiter.peek("k").remaining == 1);
+      CHECK(plan(other + " free").allowed);
+      CHECK(limiter.peek("k").retry_after == 1h);
+    });
   });
 }
 
@@ -101,29 +136,6 @@ TEST_CASE("a block of nothing changes nothing", "[block]") {
     const ConcurrencyLimiter jobs(store, "jobs", 1);
     CHECK(jobs.block("k", 0s).remaining == 1);
     CHECK(jobs.peek("k"));
-  });
-}
-
-TEST_CASE("nothing of a window comes back when it counts no more", "[refund]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    const SlidingWindow windows(store, "windows", {{3, 1s}});
-    const SlidingWindowCounter counter(store, "counter", {3, 1s});
-    const FixedWindow fixed(store, "fixed", 3, Calendar::every(1s));
-    const Reservation one = windows.reserve("k", 2, 0s);
-    const Reservation two = counter.reserve("k", 2);
-    const Reservation three = fixed.reserve("k", 2);
-    const auto back = [](const auto& limiter, const Reservation& grant) {
-      Reservation cancelled = grant;
-      Reservation settled = grant;
-      return limiter.cancel("k", cancelled) + limiter.settle("k", settled, 1).refunded;
-    };
-    for (const Span later : {Span{1s}, Span{1s}, Span{62s}}) {
-      clock.advance(later);
-      CHECK(back(windows, one) == 0);
-      CHECK(back(fixed, three) == 0);
-      if (later == 1s && clock.now() == VirtualClock::default_start + 1s) continue;
-      CHECK(back(counter, two) == 0);
-    }
   });
 }
 
