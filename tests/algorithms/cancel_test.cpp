@@ -2,13 +2,9 @@
 // asked for more beside, all of which is given back; afterwards both answer alike. On every store.
 // Threading: single-threaded.
 #include <algorithm>
-#include <optional>
 #include <vector>
 
-#include "sluice/limiters/shared_sliding_window.hpp"
 #include "sluice/limiters/shared_token_bucket.hpp"
-#include "sluice/limiters/sliding_window.hpp"
-#include "sluice/limiters/slot_lock.hpp"
 #include "sluice/limiters/token_bucket.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/seed.hpp"
@@ -134,98 +130,6 @@ std::pair<Quota, Scale> draw_quota(Random& random) {
 
 }  // namespace
 
-TEST_CASE("what came in lumps is there again after a reservation beyond it is cancelled",
-          "[token_bucket]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    const TokenBucket bucket(store, "b", Quota::per_second(10).burst(3),
-                             BucketOptions{.refill = Refill::per_interval(1s)});
-    REQUIRE(bucket.try_acquire("a", 2));
-    const Decision before = bucket.peek("a");
-    CHECK(before.allowed);
-    Reservation r = bucket.reserve("a", 2, 5s);
-    CHECK(r.wait() == 1s);
-    CHECK(bucket.peek("a").retry_after == 1s);
-    CHECK(bucket.cancel("a", r) == 2);
-    CHECK(bucket.peek("a") == before);
-    CHECK(bucket.try_acquire("a").remaining == 0);
-
-    Reservation first = bucket.reserve("a", 2, 5s);
-    Reservation second = bucket.reserve("a", 3, 5s);
-    CHECK(second.wait() == 1s);
-    clock.advance(999'999us);
-    CHECK(bucket.cancel("a", second) == 3);
-    CHECK(bucket.refund("a", first, 1) == 1);
-    CHECK(first.wait() == 1s);
-    CHECK(bucket.cancel("a", first) == 1);
-    CHECK(bucket.peek("a").retry_after == 1us);
-    clock.advance(1us);
-    CHECK(bucket.peek("a").remaining == 3);
-  });
-}
-
-TEST_CASE("what is given back after the clock was set back is there at once",
-          "[token_bucket][shared_token_bucket][C-022]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    Random random("what is given back after the clock was set back is there at once");
-    CAPTURE(random.repeat());
-    for (std::size_t i = 0; i < scaled(60); ++i) {
-      const auto [quota, scale] = draw_quota(random);
-      const auto check = [&, &most = scale](const auto& bucket) {
-        REQUIRE(bucket.try_acquire("k", random.between(1, most.burst)));
-        clock.advance(Span{random.between(0, most.gap.count())});
-        const Decision one = bucket.peek("k", 1);
-        const Decision all = bucket.peek("k", most.burst);
-        const Word cost = random.between(1, most.burst);
-        Reservation r = bucket.reserve("k", cost, Span{random.between(0, most.wait.count())});
-        // Its time may lie a minute ahead: beyond that it is given up.
-        const Word ahead = r ? r.retry_after.count() : 0;
-        const Span step{random.between(0, 60'000'000 - ahead)};
-        clock.advance(-step);
-        if (r) REQUIRE(bucket.cancel("k", r) == cost);
-        // As it was then; time stands still until the clock has caught up.
-        const auto same = [&](const Decision& now, const Decision& then) {
-          REQUIRE(now.allowed == then.allowed);
-          REQUIRE(now.remaining == then.remaining);
-          if (!now.allowed) REQUIRE(now.retry_after == then.retry_after + step);
-        };
-        if (r || step == 0s) same(bucket.peek("k", 1), one);
-        if (r || step == 0s) same(bucket.peek("k", most.burst), all);
-        clock.advance(step + 1h);
-      };
-      INFO("capacity " << quota.capacity() << ", refill " << quota.refill() << ", period "
-                       << quota.period());
-      const std::string name = "b" + std::to_string(i);
-      check(TokenBucket(store, name, quota));
-      const Span lump{random.between(1, scale.wait.count() + 2)};
-      check(TokenBucket(store, "l" + name, quota, {.refill = Refill::per_interval(lump)}));
-      const SharedTokenBucket shared(store, "s" + name);
-      shared.configure("k", quota);
-      check(shared);
-    }
-  });
-}
-
-TEST_CASE("what others have not used is given back after the clock was set back",
-          "[token_bucket][shared_token_bucket][C-022]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    const auto check = [&](const auto& bucket) {
-      Reservation r = bucket.reserve("k", 3, 0s);
-      clock.advance(100ms);
-      REQUIRE(bucket.try_acquire("k", 2));
-      clock.advance(-10s);
-      CHECK(bucket.cancel("k", r) == 2);  // one has drained
-      CHECK(bucket.peek("k").remaining == 3);
-      CHECK(bucket.peek("k", 5).retry_after == 10s + 200ms);
-      clock.advance(1h);
-    };
-    const Quota quota = Quota::per_second(10).burst(5);
-    check(TokenBucket(store, "t", quota));
-    const SharedTokenBucket shared(store, "s");
-    shared.configure("k", quota);
-    check(shared);
-  });
-}
-
 TEST_CASE("a token bucket whose reservation is given back is as if nobody had asked for it",
           "[token_bucket]") {
   for_each_store([](Store& store, VirtualClock& clock) {
@@ -277,121 +181,6 @@ TEST_CASE("a shared token bucket whose reservation is given back is as if nobody
       REQUIRE(bucket.peek(asked) == bucket.peek(spared));
     }
     CHECK(waited > histories / 2);
-  });
-}
-
-TEST_CASE(
-    "from a cancelled reservation's time on sliding windows are as if nobody had asked for it",
-    "[sliding_window]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    Random random(
-        "from a cancelled reservation's time on sliding windows are as if nobody had asked for it");
-    CAPTURE(random.repeat());
-    std::size_t waited = 0;
-    std::size_t early = 0;
-    const std::size_t histories = scaled(60);
-    for (std::size_t i = 0; i < histories; ++i) {
-      const Word limit = random.between(1, 6);
-      std::vector<WindowLimit> windows{{limit, Span{random.between(1, 60)}}};
-      if (random.one_in(2)) {
-        windows.push_back(
-            {limit + random.between(0, 6), windows[0].span + Span{random.between(1, 90)}});
-      }
-      const SlidingWindow log(store, "w" + std::to_string(i), windows);
-      for (int step = 0; step < 30; ++step) {
-        INFO("history " << i << ", step " << step);
-        const Word cost = random.between(1, limit);
-        const Span wait{random.one_in(2) ? 0 : random.between(0, 100)};
-        if (random.one_in(2)) {
-          REQUIRE(log.reserve(asked, cost, wait).allowed ==
-                  log.reserve(spared, cost, wait).allowed);
-        } else {
-          Reservation r = log.reserve(asked, cost, wait);
-          if (!r.allowed) continue;
-          Reservation behind = log.reserve(asked, random.between(1, limit), wait);
-          const Word behind_it = behind.granted;
-          REQUIRE(log.cancel(asked, behind) == behind_it);
-          clock.advance(Span{random.between(0, (r.ready_at() - clock.now()).count())});
-          REQUIRE(log.cancel(asked, r) == cost);
-          const Time due =
-              std::max(r.ready_at(), behind.allowed ? behind.ready_at() : r.ready_at());
-          if (due > clock.now()) ++waited;
-          for (const Word units : {Word{1}, limit}) {
-            const Decision with = log.peek(asked, units);
-            const Decision without = log.peek(spared, units);
-            REQUIRE(with.retry_after >= without.retry_after);
-            REQUIRE(with.retry_after <= std::max(without.retry_after, due - clock.now()));
-            if (with.retry_after != without.retry_after) ++early;
-          }
-          clock.advance(due - clock.now());
-        }
-        for (const Word units : {Word{0}, Word{1}, limit}) {
-          const Decision with = log.peek(asked, units);
-          const Decision without = log.peek(spared, units);
-          REQUIRE(with.retry_after == without.retry_after);
-          REQUIRE(with.remaining == without.remaining);
-        }
-        if (random.one_in(2)) clock.advance(Span{random.between(0, 40)});
-      }
-    }
-    CHECK(waited > histories);
-    CHECK(early < waited);  // it is the exception
-  });
-}
-
-TEST_CASE(
-    "one unit that is cancelled leaves one window as it was, a shared sliding window's as well",
-    "[sliding_window][shared_sliding_window]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    const SlidingWindow log(store, "w", {{3, 1s}});
-    const SharedSlidingWindow rate(store, "rate");
-    rate.configure("r", RateType::overall, 3, 1s, SpentUnits::forgotten);
-    for (int i = 0; i < 3; ++i) {
-      REQUIRE(log.try_acquire("k"));
-      REQUIRE(rate.try_acquire("r"));
-      clock.advance(100ms);
-    }
-    const Decision before = log.peek("k");
-    const Decision rated = rate.peek("r");
-    Reservation r = log.reserve("k", 1, 5s);
-    Reservation permit = rate.reserve("r", 1, 5s);
-    CHECK(r.retry_after == 700ms);
-    CHECK(permit.retry_after == 700ms);
-    CHECK(log.cancel("k", r) == 1);
-    CHECK(rate.cancel("r", permit) == 1);
-    CHECK(log.peek("k") == before);
-    CHECK(rate.peek("r") == rated);
-    // Of two that wait for the second of two units as well.
-    Reservation two = log.reserve("k", 2, 5s);
-    CHECK(two.retry_after == 800ms);
-    CHECK(log.cancel("k", two) == 2);
-    CHECK(log.peek("k") == before);
-    CHECK(log.peek("k", 2).retry_after == 800ms);
-  });
-}
-
-TEST_CASE("a slot that is given back is as if nobody had asked for it", "[slot_lock]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    Random random("a slot that is given back is as if nobody had asked for it");
-    CAPTURE(random.repeat());
-    for (std::size_t i = 0; i < scaled(40); ++i) {
-      const SlotLock lock(store, "l" + std::to_string(i), Span{random.between(1, 1'000'000)});
-      const Span most{5'000'000};
-      for (int step = 0; step < 30; ++step) {
-        if (random.one_in(3)) {
-          REQUIRE(bool(lock.reserve(asked, most)) == bool(lock.reserve(spared, most)));
-        } else if (const SlotPermit first = lock.reserve(asked, most)) {
-          const SlotPermit second = lock.reserve(asked, most);
-          if (second) REQUIRE(lock.cancel(asked, second));
-          const Span rest = std::max(first.ready_at() - clock.now(), Span{0});
-          clock.advance(Span{random.between(0, rest.count())});
-          REQUIRE(lock.cancel(asked, first));
-        }
-        REQUIRE(lock.peek(asked) == lock.peek(spared));
-        REQUIRE(lock.peek(asked, most) == lock.peek(spared, most));
-        if (random.one_in(2)) clock.advance(Span{random.between(0, 1'500'000)});
-      }
-    }
   });
 }
 

@@ -545,25 +545,6 @@ TEST_CASE("a token bucket answers as one absolute position does, and no interval
                     "a block of what is owed", "given up", "set back", "hint proven"}});
 }
 
-TEST_CASE("a raised burst has the difference at once, and a lowered one keeps what is spent",
-          "[model][token_bucket]") {
-  for_each_store([](Store& store, VirtualClock&) {
-    const Quota quota = Quota::per_second(10);
-    const TokenBucket before(store, "b", quota.burst(20));
-    const TokenBucket raised(store, "b", quota.burst(30));
-    const TokenBucket lowered(store, "b", quota.burst(12));
-    REQUIRE(before.try_acquire("k", 15));
-    CHECK(raised.peek("k").remaining == 15);
-    CHECK(before.peek("k").remaining == 5);
-    const Decision refused = lowered.try_acquire("k");
-    CHECK_FALSE(refused);
-    CHECK(refused.retry_after == 400ms);
-    CHECK(raised.try_acquire("k", 15));
-    CHECK_FALSE(raised.try_acquire("k"));
-    CHECK_FALSE(before.try_acquire("k"));
-  });
-}
-
 TEST_CASE("another rate is another count, and the bound of both is their sum",
           "[model][token_bucket]") {
   for_each_store([](Store& store, VirtualClock& clock) {
