@@ -2,9 +2,11 @@
 // Threading: single-threaded.
 #include "sluice/limiters/shared_sliding_window.hpp"
 
+#include <array>
 #include <limits>
 #include <stdexcept>
 
+#include "sluice/limiters/token_bucket.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/far_client.hpp"
 #include "tests/support/stores.hpp"
@@ -61,7 +63,7 @@ TEST_CASE("a setting that is not used is forgotten, and one in use is not",
 }
 
 TEST_CASE("the store's clock decides, and a hint is never longer than the interval",
-          "[shared_sliding_window][C-054]") {
+          "[shared_sliding_window][C-008][C-054][C-055][C-061]") {
   for_each_store([](Store& store, VirtualClock& clock) {
     for (const Span ahead : std::initializer_list<Span>{0s, 61s, -100s, 24h, -24h}) {
       CAPTURE(ahead.count());
@@ -91,7 +93,7 @@ TEST_CASE("the store's clock decides, and a hint is never longer than the interv
 
 TEST_CASE(
     "a server's clock that is set back far admits one request, and hints stay in the interval",
-    "[shared_sliding_window][C-054]") {
+    "[shared_sliding_window][C-009][C-054]") {
   for_each_store([](Store& store, VirtualClock& clock) {
     const SharedSlidingWindow limiter(store, "rate");
     limiter.configure("api", RateType::overall, 5, 1min, SpentUnits::forgotten);
@@ -107,127 +109,6 @@ TEST_CASE(
     CHECK(limiter.try_acquire("api").retry_after == 1us);
     clock.advance(1us);
     CHECK(limiter.try_acquire("api", 5).allowed);
-  });
-}
-
-TEST_CASE("the hint is until enough permits are back, not until the first",
-          "[shared_sliding_window][C-055][C-061]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    const SharedSlidingWindow limiter(store, "rate");
-    limiter.configure("api", RateType::overall, 5, 1s, SpentUnits::forgotten);
-    for (int i = 0; i < 5; ++i, clock.advance(100ms)) CHECK(limiter.try_acquire("api").allowed);
-    CHECK(limiter.try_acquire("api", 3).retry_after == 700ms);
-    clock.advance(700ms - 1us);
-    CHECK(limiter.try_acquire("api", 3).retry_after == 1us);  // no digit is lost
-    clock.advance(1us);
-    CHECK(limiter.try_acquire("api", 3).allowed);
-  });
-}
-
-TEST_CASE("the first rate wins, a set one starts afresh, an updated one keeps what is spent",
-          "[shared_sliding_window][C-056]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    const SharedSlidingWindow here(store, "rate");
-    const SharedSlidingWindow there(store, "rate");
-    CHECK(here.try_configure("api", RateType::overall, 3, 1min).changed);
-    CHECK_FALSE(there.try_configure("api", RateType::overall, 10, 1min).changed);
-    CHECK(there.try_acquire("api", 3).allowed);
-    CHECK_FALSE(here.try_acquire("api").allowed);
-    const Word before = here.configuration("api")->version;
-    CHECK(here.configure("api", RateType::overall, 10, 1min).version > before);
-    CHECK(there.peek("api").remaining == 7);  // it has not been told, and knows
-    CHECK(there.try_acquire("api", 7).allowed);
-    here.configure("api", RateType::overall, 3, 1min);
-    CHECK_FALSE(there.try_acquire("api").allowed);  // and not nine more
-    CHECK(there.peek("api").remaining == 0);
-    clock.advance(1min);
-    CHECK(there.peek("api").remaining == 3);
-    CHECK(there.try_acquire("api", 3).allowed);
-    here.configure("api", RateType::overall, 4, 1min, SpentUnits::forgotten);
-    CHECK(there.peek("api").remaining == 4);
-    CHECK(there.try_acquire("api", 4).allowed);  // more than the rate that it remembered
-    CHECK(there.configuration("api")->rate == 4);
-    CHECK(there.configuration("api")->interval == 1min);
-  });
-}
-
-TEST_CASE("a reservation is granted in order of arrival, and gives back what is still the newest",
-          "[shared_sliding_window]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    const SharedSlidingWindow here(store, "rate");
-    const SharedSlidingWindow there(store, "rate");
-    here.configure("api", RateType::overall, 4, 10s, SpentUnits::forgotten);
-    const Time start = clock.now();
-    REQUIRE(here.try_acquire("api", 3).allowed);
-    Reservation first = here.reserve("api", 2, 10s);
-    REQUIRE(first.allowed);
-    CHECK(first.granted == 2);
-    CHECK(first.ready_at() == start + 10s);
-    CHECK(there.try_acquire("api").retry_after == 10s);  // nothing overtakes it
-    Reservation second = there.reserve("api", 2, 10s);
-    CHECK(second.ready_at() == start + 10s);
-    const Reservation late = here.reserve("api", 1, 10s - 1us);
-    CHECK_FALSE(late.allowed);
-    CHECK(late.granted == 0);
-    CHECK(late.retry_after == 10s + 1us);
-    CHECK(there.refund("api", second, 1) == 1);
-    CHECK(second.granted == 1);
-    CHECK(there.cancel("api", second) == 1);
-    CHECK(there.cancel("api", second) == 0);
-    CHECK(here.cancel("api", first) == 2);
-    CHECK(here.peek("api").remaining == 1);
-  });
-}
-
-TEST_CASE("permits that were reserved under another rate come back if their log is still in use",
-          "[shared_sliding_window]") {
-  for_each_store([](Store& store, VirtualClock&) {
-    const SharedSlidingWindow here(store, "rate");
-    const SharedSlidingWindow there(store, "rate");
-    here.configure("api", RateType::overall, 4, 10s, SpentUnits::forgotten);
-    Reservation kept = here.reserve("api", 4, 0s);
-    there.configure("api", RateType::overall, 6, 10s);
-    CHECK(there.peek("api").remaining == 2);
-    CHECK(here.refund("api", kept, 3) == 3);
-    CHECK(there.peek("api").remaining == 5);
-    there.configure("api", RateType::overall, 2, 10s, SpentUnits::forgotten);
-    CHECK(there.try_acquire("api", 2).allowed);
-    CHECK(here.peek("api").remaining == 0);
-    (void)here.cancel("api", kept);  // of a log that nobody asks any more
-    CHECK(here.peek("api").remaining == 0);
-    Reservation fresh = here.reserve("api", 2, 10s);  // by the rate that it had to read first
-    CHECK(fresh.retry_after == 10s);
-    CHECK(here.cancel("api", fresh) == 2);
-  });
-}
-
-TEST_CASE("an estimate of permits is settled: given back, or charged beyond the rate",
-          "[shared_sliding_window]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    const SharedSlidingWindow limiter(store, "rate");
-    limiter.configure("api", RateType::overall, 10, 10s, SpentUnits::forgotten);
-    Reservation less = limiter.reserve("api", 6, 0s);
-    CHECK(limiter.settle("api", less, 2).refunded == 4);
-    CHECK(less.granted == 2);
-    clock.advance(1s);
-    Reservation more = limiter.reserve("api", 4, 0s);
-    CHECK(limiter.settle("api", more, 4).charged == 0);
-    CHECK(limiter.settle("api", more, 7).charged == 3);
-    CHECK(limiter.peek("api").remaining == 1);
-    CHECK(limiter.settle("api", more, 9).charged == 2);  // eleven of ten
-    CHECK(limiter.try_acquire("api").retry_after == 9s);
-    CHECK(limiter.try_acquire("api", 2).retry_after == 10s);
-    Reservation refused = limiter.reserve("api", 1, 0s);
-    CHECK(limiter.settle("api", refused, 5).charged == 0);
-    CHECK(limiter.settle("api", more, 20).charged == 11);
-    CHECK(more.settled == 16);
-    CHECK(error_of([&](auto& e) { limiter.settle("api", more, -1, e); }) == Errc::invalid_cost);
-    CHECK_THROWS_AS(limiter.settle("api", more, -1), std::system_error);
-    CHECK(limiter.try_acquire("api").retry_after == 10s);
-    clock.advance(9s);
-    CHECK(limiter.peek("api").remaining == 0);
-    clock.advance(1s);
-    CHECK(limiter.peek("api").remaining == 10);
   });
 }
 
@@ -363,5 +244,211 @@ TEST_CASE("a rate, an interval or a name out of range is refused", "[shared_slid
     CHECK(error_of([&](auto& e) { return limiter.try_acquire("", 1, e); }) == Errc::invalid_key);
     CHECK_THROWS_AS(SharedSlidingWindow(store, ""), std::invalid_argument);
     CHECK_THROWS_AS(SharedSlidingWindow(store, "rate", {.keep_alive = 0s}), std::invalid_argument);
+  });
+}
+
+TEST_CASE("after a shorter interval the old one still holds, for as long as it lasted",
+          "[shared_sliding_window]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SharedSlidingWindow limiter(store, "rate");
+    limiter.configure("api", RateType::overall, 17, 55us, SpentUnits::forgotten);
+    CHECK(limiter.try_acquire("api", 17).allowed);
+    limiter.configure("api", RateType::overall, 8, 33us);
+    CHECK(limiter.try_acquire("api", 1).retry_after == 55us);  // and not 33
+    CHECK(limiter.try_acquire("api", 1).part == 1);            // the window that was kept
+    CHECK(limiter.peek("api").remaining == 0);
+    clock.advance(54us);
+    CHECK(limiter.try_acquire("api", 8).retry_after == 1us);
+    clock.advance(1us);
+    CHECK(limiter.try_acquire("api", 8).remaining == 0);
+    CHECK(limiter.try_acquire("api", 8).retry_after == 33us);
+    clock.advance(33us);
+    CHECK(limiter.try_acquire("api", 8).allowed);
+    CHECK(limiter.peek("api", 0).reset_after == 55us);  // the window is still kept
+    clock.advance(1h);
+    CHECK(limiter.try_acquire("api", 8).allowed);
+    CHECK(limiter.peek("api", 0).reset_after == 33us);  // nothing of the old one is left
+  });
+}
+
+TEST_CASE("the rate that is in force already changes nothing", "[shared_sliding_window]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SharedSlidingWindow limiter(store, "rate", {.keep_alive = 20s});
+    limiter.configure("api", RateType::overall, 9, 10s);
+    CHECK(limiter.try_acquire("api", 9).allowed);
+    limiter.configure("api", RateType::overall, 3, 1s);  // 9 in any 3 s is kept beside it
+    const Word version = limiter.configuration("api")->version;
+    for (int i = 0; i < 2; ++i) {
+      clock.advance(1s);
+      const auto same = limiter.configure("api", RateType::overall, 3, 1s);
+      CHECK_FALSE(same.changed);
+      CHECK(same.version == version);
+    }
+    CHECK(limiter.try_acquire("api", 1).retry_after == 1s);
+    clock.advance(19s);
+    limiter.configure("api", RateType::overall, 3, 1s);  // kept from now on
+    clock.advance(19s);
+    CHECK(limiter.try_acquire("api", 3).allowed);
+    CHECK(limiter.configure("api", RateType::overall, 3, 1s, SpentUnits::forgotten).changed);
+    CHECK(limiter.configure("api", RateType::per_client, 3, 1s).changed);
+  });
+}
+
+TEST_CASE("after a longer interval what the old one admitted counts in it",
+          "[shared_sliding_window]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SharedSlidingWindow limiter(store, "rate");
+    limiter.configure("api", RateType::overall, 2, 5s, SpentUnits::forgotten);
+    for (int i = 0; i < 12; ++i) {
+      CHECK(limiter.try_acquire("api", 2).allowed);
+      clock.advance(5s);
+    }
+    // 24 permits in the last minute, of which the log has the newest two, five seconds old.
+    limiter.configure("api", RateType::overall, 24, 1min);
+    CHECK(limiter.peek("api").remaining == 2);  // those sixty seconds old count no more
+    CHECK(limiter.try_acquire("api", 2).allowed);
+    CHECK(limiter.try_acquire("api", 1).retry_after == 5s);
+    clock.advance(5s);
+    CHECK(limiter.try_acquire("api", 2).allowed);
+
+    limiter.configure("api", RateType::overall, 1, 2min);  // 24 in the last minute
+    CHECK(limiter.try_acquire("api", 1).retry_after == 2min);
+  });
+}
+
+TEST_CASE("permits that the log has dropped count as the rate under which they were admitted",
+          "[shared_sliding_window]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SharedSlidingWindow limiter(store, "rate");
+    limiter.configure("api", RateType::overall, 2, 1s, SpentUnits::forgotten);
+    for (int i = 0; i < 10; ++i) {
+      CHECK(limiter.try_acquire("api", 2).allowed);
+      clock.advance(1s);
+    }
+    limiter.configure("api", RateType::overall, 8, 30s);
+    clock.advance(29s);
+    CHECK(limiter.try_acquire("api", 8).allowed);
+    clock.advance(2s);
+    CHECK(limiter.reward("api", 3).remaining == 3);  // what had made room for them has left
+    CHECK(limiter.try_acquire("api", 3).allowed);
+    CHECK(limiter.try_acquire("api", 1).retry_after == 28s);
+    limiter.configure("api", RateType::overall, 12, 30s);
+    CHECK(limiter.peek("api").remaining == 4);
+    CHECK(limiter.try_acquire("api", 4).allowed);
+    CHECK(limiter.reward("api", 3).remaining == 3);
+
+    // In a minute twelve count that may have been admitted 30 s before the other nine.
+    limiter.configure("api", RateType::overall, 24, 1min);
+    clock.advance(30s - 1us);
+    CHECK(limiter.peek("api").remaining == 3);
+    clock.advance(1us);
+    CHECK(limiter.peek("api").remaining == 15);
+  });
+}
+
+TEST_CASE("a log is forgotten a minute after its permits have left the interval",
+          "[shared_sliding_window]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SharedSlidingWindow limiter(store, "rate");
+    limiter.configure("api", RateType::overall, 3, 1s, SpentUnits::forgotten);
+    Reservation one = limiter.reserve("api", 2, 0s);
+    clock.advance(1min + 1s - 1us);
+    limiter.configure("api", RateType::overall, 3, 1h);  // the two still count in it
+    CHECK(limiter.peek("api").remaining == 1);
+    clock.advance(1us);
+    CHECK(limiter.peek("api").remaining == 3);
+    CHECK(limiter.cancel("api", one) == 0);
+    CHECK(limiter.peek("api").remaining == 3);
+    CHECK(limiter.reward("api", 1).remaining == 3);
+  });
+}
+
+TEST_CASE("a shared sliding window is blocked for all clients and rewarded, by the setting of now",
+          "[shared_sliding_window][block][reward]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SharedSlidingWindow here(store, "rate");
+    const SharedSlidingWindow there(store, "rate");
+    std::error_code error;
+    here.block("t", 1s, error);
+    CHECK(error == Errc::not_configured);
+    CHECK_THROWS_AS(here.reward("t", 1), std::system_error);
+    here.configure("t", RateType::overall, 5, 10s, SpentUnits::forgotten);
+    CHECK(here.try_acquire("t", 5).allowed);
+    CHECK(there.reward("t", 2).remaining == 2);
+    CHECK(here.peek("t").remaining == 2);
+    there.configure("t", RateType::overall, 6, 10s);
+    const Decision blocked = here.block("t", 4s);
+    CHECK(blocked.allowed);
+    CHECK(blocked.remaining == 0);
+    CHECK(blocked.step == 0);
+    CHECK(there.peek("t").remaining == 0);
+    CHECK(there.try_acquire("t").retry_after == 4s);
+    CHECK(there.try_acquire("t").part == 1);
+    CHECK(there.peek("t", 4).retry_after == 10s);
+    CHECK(there.peek("t", 4).part == 0);
+    here.configure("t", RateType::overall, 7, 10s);
+    clock.advance(4s - 1us);
+    CHECK(there.peek("t").retry_after == 1us);
+    clock.advance(1us);
+    CHECK(there.try_acquire("t", 4).allowed);
+    CHECK(here.reward("t", 1000).remaining == 7);
+
+    here.block("t", SharedSlidingWindow::max_block);
+    CHECK(here.peek("t").retry_after == SharedSlidingWindow::max_block);
+    here.configure("t", RateType::overall, 5, 10s, SpentUnits::forgotten);  // another log
+    CHECK(there.try_acquire("t", 5).allowed);
+    for (const Span wrong : {Span{-1}, SharedSlidingWindow::max_block + 1us}) {
+      here.block("t", wrong, error);
+      CHECK(error == Errc::invalid_argument);
+    }
+    here.reward("t", -1, error);
+    CHECK(error == Errc::invalid_cost);
+    CHECK_THROWS_AS(here.block("t", -1us), std::system_error);
+    CHECK(here.peek("t").remaining == 0);
+  });
+}
+
+TEST_CASE("of a rate for each client only the one that asks is blocked and rewarded",
+          "[shared_sliding_window][block][reward]") {
+  for_each_store([](Store& store, VirtualClock&) {
+    const SharedSlidingWindow one(store, "rate", {.client = "one"});
+    const SharedSlidingWindow two(store, "rate", {.client = "two"});
+    one.configure("t", RateType::per_client, 5, 10s, SpentUnits::forgotten);
+    CHECK(one.try_acquire("t", 4).allowed);
+    CHECK(two.try_acquire("t", 4).allowed);
+    one.block("t", 3s);
+    two.reward("t", 4);
+    CHECK(one.peek("t").retry_after == 3s);
+    CHECK(two.peek("t").remaining == 5);
+    one.reward("t", 9);
+    CHECK(one.peek("t", 5).retry_after == 3s);
+  });
+}
+
+TEST_CASE("the steps of a shared sliding window's block and reward serve in plans",
+          "[shared_sliding_window][block][reward][composing]") {
+  for_each_store([](Store& store, VirtualClock&) {
+    const SharedSlidingWindow rate(store, "rate");
+    const TokenBucket user(store, "user", Quota::per_hour(3));
+    std::error_code error;
+    CHECK(rate.block_steps("t", 1s, error).size() == 0);
+    CHECK(error == Errc::not_configured);
+    CHECK_THROWS_AS(rate.block_steps("t", 1s), std::system_error);
+    CHECK_THROWS_AS(rate.reward_steps("t", 1), std::system_error);
+    rate.configure("t", RateType::overall, 5, 10s, SpentUnits::forgotten);
+    CHECK(rate.try_acquire("t", 5).allowed);
+    const auto plan = [&](const SharedSlidingWindowSteps& steps) {
+      return decide(store, std::array{user.acquire_step("alice"), steps[0], steps[1]}, error);
+    };
+    CHECK(plan(rate.reward_steps("t", 100)).allowed);
+    CHECK(rate.peek("t").remaining == 5);
+    CHECK(plan(rate.block_steps("t", 4s)).allowed);
+    CHECK(rate.peek("t").retry_after == 4s);
+    const auto stale = rate.block_steps("t", 8s);
+    rate.configure("t", RateType::overall, 9, 10s);
+    plan(stale);
+    CHECK(error == Errc::config_changed);
+    CHECK(rate.peek("t").retry_after == 4s);
+    CHECK(user.peek("alice").remaining == 1);
   });
 }

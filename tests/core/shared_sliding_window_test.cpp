@@ -108,36 +108,6 @@ TEST_CASE("an update to a shorter interval keeps a window of the old rate for on
   CHECK(under_kept(1h + 22s) == changed);  // read it again: it is no longer kept
 }
 
-TEST_CASE("a window that is kept is shaped anew by each update, and never kept for longer",
-          "[core][shared_sliding_window]") {
-  LongKernel kernel(start);
-  kernel.ask(30s, update(100, 10s));
-  kernel.ask(31s, update(60, 7s));  // the old interval ends before the second new one
-  check_kept(kernel, 31s, {{120, 10s}}, 41s);
-  kernel.ask(32s, update(30, 6s));  // 120 as in the interval before, and 60 in 7 s
-  check_kept(kernel, 32s, {{60, 7s}, {120, 10s}}, 39s);
-  kernel.ask(33s, update(30, 7s));
-  check_kept(kernel, 33s, {{120, 10s}}, 41s);
-  kernel.ask(34s, update(30, 10s));
-  check_kept(kernel, 34s, {}, 0s);
-}
-
-TEST_CASE("of the windows that are kept, those that others make needless go, then the first to end",
-          "[core][shared_sliding_window]") {
-  LongKernel kernel(start);
-  kernel.ask(0s, update(1000, 100s));
-  kernel.ask(0s, update(500, 50s));
-  check_kept(kernel, 0s, {{1000, 100s}}, 100s);
-  kernel.ask(1s, update(200, 20s));
-  check_kept(kernel, 1s, {{600, 50s}, {1000, 100s}}, 51s);
-  kernel.ask(2s, update(100, 10s));
-  check_kept(kernel, 2s, {{200, 20s}, {600, 50s}, {1000, 100s}}, 22s);
-  kernel.ask(3s, update(50, 5s));  // would keep 100 in 10 s until 13 s
-  check_kept(kernel, 3s, {{1000, 100s}, {200, 20s}, {600, 50s}}, 22s);
-  kernel.ask(23s, {&shared_sliding_window_configure, {50, 1'000'000, 1, 2, word_limit / 2}});
-  check_kept(kernel, 23s, {}, 0s);  // another type: another log
-}
-
 TEST_CASE("what is kept of the largest rates stays within what a log holds",
           "[core][shared_sliding_window]") {
   LongKernel kernel(start);

@@ -550,7 +550,7 @@ class SharedWindowModel final : public Model {
 }  // namespace
 
 TEST_CASE("shared sliding windows answer by all permits, and keep the larger rate over a change",
-          "[model][shared_sliding_window][S2][S5][L1][L2]") {
+          "[model][shared_sliding_window][C-056][S2][S5][L1][L2]") {
   live<SharedWindowModel>(
       "shared sliding windows answer by all permits, and keep the larger rate over a change",
       {.outcomes = {"admitted", "reserved", "refused", "refused by the block",
