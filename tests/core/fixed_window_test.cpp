@@ -27,7 +27,6 @@ Ask take_by_calendar(Word cost, const Operation& row = fixed_window_acquire) {
           {3, 0, start, start + 10'000'000, start + 30'000'000, start + 30'000'000,
            start + 100'000'000, cost}};
 }
-const Ask reset{&fixed_window_reset, {3}};
 Ask adjust(Word amount, Word limit = 3, Word width = minute) {
   return {&fixed_window_adjust, {limit, width, 0, 0, 0, 0, 0, amount}};
 }
@@ -92,29 +91,6 @@ TEST_CASE("windows of a calendar are those between its boundaries", "[core][fixe
                         {100s, take_by_calendar(1, fixed_window_peek), outside}});
 }
 
-TEST_CASE("what was not used is given back to its own window", "[core][fixed_window]") {
-  check_moments(start, {{10s, acquire(3), allowed(0, 50s)},
-                        {11s, refund(2, 0s, 60s), allowed(2, 49s)},
-                        {11s, acquire(2), allowed(0, 49s)},
-                        {11s, refund(0, 0s, 60s), allowed(0, 49s)},
-                        {11s, refund(1, -60s, 0s), nothing},
-                        {11s, refund(1, 60s, 120s), nothing},
-                        {12s, refund(3, 0s, 60s), allowed(3, 0s)},
-                        {12s, refund(1, 0s, 60s), nothing},  // nothing of it is used
-                        {12s, acquire(1), allowed(2, 48s)},
-                        {12s, refund(3, 0s, 60s), allowed(3, 0s)},  // never more than is used
-                        {12s, acquire(3), allowed(0, 48s)},
-                        {60s, refund(3, 0s, 60s), nothing},  // over
-                        {60s, acquire(3), allowed(0, 60s)},
-                        {60s, refund(3, 0s, 60s), nothing}});
-}
-
-TEST_CASE("a reset forgets what was used", "[core][fixed_window]") {
-  check_moments(start, {{10s, acquire(3), allowed(0, 50s)},
-                        {10s, reset, allowed(3, 0s)},
-                        {10s, acquire(3), allowed(0, 50s)}});
-}
-
 TEST_CASE("a reward gives back what is used, a penalty charges beyond the limit",
           "[core][fixed_window]") {
   check_moments(start, {{10s, adjust(-1), allowed(3, 0s)},
@@ -143,71 +119,6 @@ TEST_CASE("a reward gives back what is used, a penalty charges beyond the limit"
   CHECK(kernel.words()[1] == 2 * FixedWindowRule::max_used);
 }
 
-TEST_CASE("a block admits nothing until its end, and what was used before it stays used",
-          "[core][fixed_window]") {
-  check_moments(start, {{10s, acquire(2), allowed(1, 50s)},
-                        {10s, block(20s), allowed(0, 50s)},
-                        {10s, peek(1), closed(20s, 50s)},
-                        {10s, peek(2), closed(50s, 50s)},  // what is left does not hold it
-                        {10s, acquire(0), closed(20s, 50s)},
-                        {20s, block(9s), allowed(0, 40s)},  // a later one stands
-                        {20s, block(0s), allowed(0, 40s)},
-                        {30s - 1us, acquire(1), closed(1us, 30s + 1us)},
-                        {30s, peek(2), refused(1, 30s)},
-                        {30s, acquire(1), allowed(0, 30s)},
-                        {30s, acquire(1), refused(0, 30s)},
-                        {60s, acquire(3), allowed(0, 60s)}});
-}
-
-TEST_CASE("a block that ends in another window leaves all of that", "[core][fixed_window]") {
-  check_moments(start, {{10s, acquire(3), allowed(0, 50s)},
-                        {10s, block(55s), allowed(0, 55s)},
-                        {10s, acquire(3), closed(55s, 55s)},
-                        {61s, acquire(1), closed(4s, 4s)},
-                        {65s, acquire(2), allowed(1, 55s)},
-                        {65s, block(55s), allowed(0, 55s)},  // to the end of the window
-                        {120s - 1us, acquire(3), closed(1us, 1us)},
-                        {120s, acquire(3), allowed(0, 60s)},
-                        {120s, block(1us), allowed(0, 60s)},
-                        {120s + 1us, acquire(1), refused(0, 60s - 1us)},
-                        {180s + 1us, block(10h), allowed(0, 10h)},
-                        {180s + 1us, reset, allowed(3, 0s)},
-                        {180s + 1us, acquire(3), allowed(0, 60s - 1us)}});
-  check_moments(start, {{0s, block(30s), allowed(0, 30s)},  // of a key that nobody used
-                        {0s, block(40s), allowed(0, 40s)},
-                        {40s - 1us, acquire(1), closed(1us, 1us)},
-                        {40s, acquire(3), allowed(0, 20s)}});
-}
-
-TEST_CASE("what comes back or is charged while a key is blocked counts behind the block",
-          "[core][fixed_window]") {
-  check_moments(start, {{10s, acquire(3), allowed(0, 50s)},
-                        {10s, block(20s), allowed(0, 50s)},
-                        {11s, refund(1, 0s, 60s), allowed(0, 49s)},
-                        {11s, refund(1, -60s, 0s), nothing},
-                        {12s, adjust(-1), allowed(0, 48s)},
-                        {13s, peek(2), closed(17s, 47s)},
-                        {13s, peek(3), closed(47s, 47s)},
-                        {13s, adjust(word_limit), allowed(0, 47s)},
-                        {14s, adjust(-FixedWindowRule::max_used), allowed(0, 16s)},
-                        {14s, adjust(0), allowed(0, 16s)},
-                        {14s, adjust(1), allowed(0, 46s)},
-                        {30s, adjust(0), allowed(2, 30s)},
-                        {30s, refund(0, 0s, 60s), allowed(2, 30s)},
-                        {30s, refund(5, 0s, 60s, 6), allowed(6, 0s)},
-                        {30s, refund(1, 0s, 60s), nothing},
-                        {30s, adjust(2), allowed(1, 30s)},
-                        {30s, acquire(1), allowed(0, 30s)}});
-  // The present window is over before the block.
-  check_moments(start, {{10s, acquire(2), allowed(1, 50s)},
-                        {10s, block(60s), allowed(0, 60s)},
-                        {20s, adjust(3), allowed(0, 50s)},
-                        {20s, refund(1, 0s, 60s), nothing},
-                        {65s, adjust(1), allowed(0, 55s)},
-                        {70s, acquire(3), refused(2, 50s)},
-                        {70s, acquire(2), allowed(0, 50s)}});
-}
-
 TEST_CASE("a block ends in a calendar's window, which need not be known yet",
           "[core][fixed_window]") {
   const auto block_to = [](Span span) {
@@ -224,21 +135,6 @@ TEST_CASE("a block ends in a calendar's window, which need not be known yet",
                         {100s, take_by_calendar(1), Verdict::failed(Errc::outside_calendar)},
                         {50h + 15s - 1us, acquire(1), closed(1us, 1us)},
                         {50h + 15s, acquire(3), allowed(0, 45s)}});
-}
-
-TEST_CASE("a block of a clock that was corrected lasts until the stored window begins",
-          "[core][fixed_window]") {
-  check_moments(start, {{61s, acquire(2), allowed(1, 59s)},
-                        {10s, block(5s), allowed(0, 110s)},
-                        {15s, acquire(1), closed(45s, 105s)},
-                        {60s - 1us, acquire(1), closed(1us, 60s + 1us)},
-                        {60s, acquire(2), refused(1, 60s)},
-                        {60s, acquire(1), allowed(0, 60s)}});
-  // Set back further, what was used binds the window that the block ends in.
-  check_moments(start, {{1h, acquire(3), allowed(0, 60s)},
-                        {10s, block(5s), allowed(0, 50s)},
-                        {15s, acquire(1), refused(0, 45s)},
-                        {60s, acquire(3), allowed(0, 60s)}});
 }
 
 TEST_CASE("a block that cannot be is an error", "[core][fixed_window][C-006]") {
@@ -261,14 +157,6 @@ TEST_CASE("a block that cannot be is an error", "[core][fixed_window][C-006]") {
   CHECK(keep(0s).count() == fixed_window_acquire.ttl({3, minute, 0, 0, 0, 0, 0, 1}));
   CHECK(fixed_window_block.ttl({3, 0, 0, word_limit, word_limit, word_limit, word_limit,
                                 longest.count()}) == word_limit);
-}
-
-TEST_CASE("another limit counts at once, and what was used stays used",
-          "[core][fixed_window][C-004]") {
-  check_moments(start, {{0s, acquire(20, 25), allowed(5, 60s)},
-                        {0s, acquire(1, 10), refused(0, 60s)},  // never below zero
-                        {0s, refund(1, 0s, 60s, 10), allowed(0, 60s)},
-                        {0s, acquire(6, 25), allowed(0, 60s)}});
 }
 
 TEST_CASE("a window that another version of the zone began counts in one's own",
@@ -294,34 +182,6 @@ TEST_CASE("a window that another version of the zone began counts in one's own",
                         {27s, take_by_calendar(10'000'000, fixed_window_block), allowed(0, 10s)},
                         {31s, other(1), closed(6s, 6s)},
                         {37s, other(3), allowed(0, 13s)}});
-}
-
-TEST_CASE("a clock set back by up to a minute stays in the stored window", "[core][fixed_window]") {
-  check_moments(start, {{60s, acquire(3), allowed(0, 60s)},
-                        {60s - 1us, acquire(1), refused(0, 60s + 1us)},
-                        {0s, acquire(1), refused(0, 120s)},
-                        {30s, refund(1, 60s, 120s), allowed(1, 90s)},
-                        {30s, acquire(1), allowed(0, 90s)},
-                        {120s - 1us, acquire(1), refused(0, 1us)},
-                        {120s, acquire(1), allowed(2, 60s)}});
-}
-
-TEST_CASE("beyond a minute the clock's window counts, with one request admitted",
-          "[core][fixed_window]") {
-  check_moments(start, {{60s, acquire(3), allowed(0, 60s)},
-                        {-1us, peek(1), allowed(1, 1us)},
-                        {-1us, acquire(1), allowed(0, 1us)},
-                        {-1us, acquire(1), refused(0, 1us)},
-                        {0s, acquire(3), allowed(0, 60s)}});
-  check_moments(start, {{60s, acquire(2), allowed(1, 60s)},
-                        {-10s, acquire(1), allowed(0, 10s)},  // one was left, and no more is minted
-                        {-10s, acquire(1), refused(0, 10s)}});
-  check_moments(start, {{60s, acquire(3), allowed(0, 60s)}, {-10s, refund(1, 60s, 120s), nothing}});
-  // A block that ended in the window does not make it a later one.
-  const auto hour = [](Word cost) { return acquire(cost, 3, 60 * minute); };
-  check_moments(start, {{0s, block(30min, 3, 60 * minute), allowed(0, 30min)},
-                        {31min, hour(3), allowed(0, 29min)},
-                        {20min, hour(1), refused(0, 40min)}});
 }
 
 TEST_CASE("a cost that can never be admitted is an error", "[core][fixed_window]") {
