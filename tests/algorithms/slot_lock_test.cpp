@@ -283,23 +283,6 @@ TEST_CASE("who cannot be served before the deadline learns so at once", "[slot_l
   });
 }
 
-TEST_CASE("a refusal is exact to the microsecond, however far one would wait", "[slot_lock][L1]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    for (const Span max_wait : {0us, 1us, 700'000us, 2'500'000us}) {
-      const SlotLock lock(store, "lock" + std::to_string(max_wait.count()), 1s);
-      for (int i = 0; i < 5; ++i) REQUIRE(lock.reserve("k", 1h));
-      const SlotPermit refused = lock.reserve("k", max_wait);
-      REQUIRE_FALSE(refused);
-      clock.advance(refused.retry_after - 1us);
-      CHECK(lock.reserve("k", max_wait).retry_after == 1us);
-      CHECK(lock.peek("k", max_wait).retry_after == 1us);
-      clock.advance(1us);
-      CHECK(lock.peek("k", max_wait).allowed);
-      CHECK(lock.reserve("k", max_wait).wait() == max_wait);
-    }
-  });
-}
-
 TEST_CASE("a clock that is set neither times anybody out nor breaks the spacing for long",
           "[slot_lock][C-077]") {
   for_each_store([](Store& store, VirtualClock& clock) {
@@ -382,88 +365,6 @@ TEST_CASE("each resource has slots of its own", "[slot_lock][C-079]") {
     CHECK(lock.try_acquire(Key{"token of team a", "reports"}));
     CHECK_FALSE(lock.try_acquire(Key{"token of team a", "toggl"}));
     CHECK_FALSE(SlotLock(store, "toggl", 2s).try_acquire("token of team a"));
-  });
-}
-
-TEST_CASE("a slot that is given back is as if never reserved", "[slot_lock]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    const SlotLock lock(store, "toggl", 1s);
-    const SlotPermit first = lock.try_acquire("k");
-    const SlotPermit second = lock.reserve("k", 5s);
-    const SlotPermit third = lock.reserve("k", 5s);
-    CHECK_FALSE(lock.cancel("k", second));  // the third is behind it
-    CHECK(lock.cancel("k", third));
-    CHECK_FALSE(lock.cancel("k", third));  // once
-    CHECK(lock.reserve("k", 5s).ready_at() == third.ready_at());
-    clock.advance(2s);
-    CHECK_FALSE(lock.cancel("k", first));
-    clock.advance(1h);
-    CHECK_FALSE(lock.cancel("k", third));
-    CHECK_FALSE(lock.cancel("other", third));
-    CHECK_FALSE(lock.cancel("k", SlotPermit{}));
-    std::error_code error = make_error_code(Errc::unknown);
-    CHECK_FALSE(lock.cancel("k", third, error));
-    CHECK_FALSE(error);
-  });
-}
-
-TEST_CASE("a blocked key grants no slot until its time, whoever gives one back", "[slot_lock]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    const SlotLock lock(store, "toggl", 1s);
-    const SlotPermit first = lock.try_acquire("k");
-    const SlotPermit second = lock.reserve("k", 5s);
-    const Decision blocked = lock.block("k", 1500ms);
-    CHECK(blocked.allowed);
-    CHECK(blocked.retry_after == 0s);
-    CHECK(blocked.reset_after == 2s + 1us);  // a later time stands
-    CHECK_FALSE(lock.cancel("k", second));
-    CHECK_FALSE(lock.cancel("k", first));
-    CHECK(lock.block("k", 1min).reset_after == 1min);
-    CHECK(lock.peek("k").retry_after == 1min);
-    const SlotPermit behind = lock.reserve("k", 1min);
-    CHECK(behind.wait() == 1min);
-    CHECK(lock.cancel("k", behind));
-    clock.advance(1min - 1us);
-    CHECK(lock.try_acquire("k").retry_after == 1us);
-    clock.advance(1us);
-    CHECK(lock.try_acquire("k"));
-
-    std::error_code error = make_error_code(Errc::unknown);
-    CHECK(lock.block("other", SlotLock::max_block, error).reset_after == SlotLock::max_block);
-    CHECK_FALSE(error);
-    clock.advance(SlotLock::max_block - 1us);
-    CHECK(lock.try_acquire("other").retry_after == 1us);
-    clock.advance(1us);
-    CHECK(lock.try_acquire("other"));
-    CHECK(lock.block("free", 0s).remaining == 1);
-    CHECK(lock.try_acquire("free"));
-  });
-}
-
-TEST_CASE("a block that cannot be is an error, and changes nothing", "[slot_lock]") {
-  for_each_store([](Store& store, VirtualClock& /*clock*/) {
-    const SlotLock lock(store, "toggl", 1s);
-    std::error_code error;
-    for (const Span span : {Span{-1}, SlotLock::max_block + 1us, Span::min(), Span::max()}) {
-      CHECK_FALSE(lock.block("k", span, error).allowed);
-      CHECK(error == Errc::invalid_argument);
-      CHECK_THROWS_AS(lock.block("k", span), std::system_error);
-    }
-    CHECK_FALSE(lock.block("", 1s, error).allowed);
-    CHECK(error == Errc::invalid_key);
-    CHECK(lock.peek("k").remaining == 1);
-  });
-}
-
-TEST_CASE("a plan blocks all of its keys or none", "[slot_lock]") {
-  for_each_store([](Store& store, VirtualClock& /*clock*/) {
-    const SlotLock lock(store, "toggl", 1s);
-    REQUIRE(lock.try_acquire(Key{"k", "taken"}));
-    CHECK_FALSE(
-        decide(store, {lock.block_step("k", 1min), lock.acquire_step(Key{"k", "taken"})}).allowed);
-    CHECK(lock.peek("k").remaining == 1);
-    CHECK(decide(store, {lock.block_step("k", 1min), lock.acquire_step(Key{"k", "free"})}).allowed);
-    CHECK(lock.peek("k").retry_after == 1min);
   });
 }
 

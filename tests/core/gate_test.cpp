@@ -28,7 +28,6 @@ Ask pass(Pace p = {}) {
 Ask peek(Pace p = {}) {
   return {&gate_peek, {1, p.cap.count(), p.ramp.count(), p.spacing.count()}};
 }
-const Ask open{&gate_open, {1}};
 
 /// Closed, and free again after so long.
 Verdict closed(Span until_free) { return {Verdict::allowed, 0, 0, until_free.count()}; }
@@ -42,15 +41,6 @@ const Verdict free_now{Verdict::allowed, 1, 0, 0};
 
 }  // namespace
 
-TEST_CASE("a gate that was never closed is free and keeps no state", "[core][gate]") {
-  Kernel kernel(start);
-  for (int i = 0; i < 3; ++i) CHECK(kernel.ask(0s, pass()) == free_now);
-  CHECK(kernel.ask(0s, peek()) == free_now);
-  CHECK(kernel.words() == StateWords{});
-  Kernel at_the_epoch(0);
-  CHECK(at_the_epoch.ask(0s, pass()) == free_now);
-}
-
 TEST_CASE("a gate is closed for exactly as long as was said", "[core][gate][C-081]") {
   check_moments(start, {{0s, close(30s), closed(31s)},
                         {0s, pass(), refused(30s, 31s)},
@@ -59,27 +49,6 @@ TEST_CASE("a gate is closed for exactly as long as was said", "[core][gate][C-08
                         {30s - 1us, peek(), refused(1us, 1s + 1us)},
                         {30s, peek(), passable(1s)},
                         {30s, pass(), passed(1s)}});
-}
-
-TEST_CASE("the later time wins, in whichever order it comes", "[core][gate][C-080]") {
-  check_moments(start, {{0s, close(30s), closed(31s)},
-                        {0s, close(1s), closed(31s)},
-                        {5s, pass(), refused(25s, 26s)},
-                        {5s, close(25s - 1us), closed(26s)},
-                        {5s, pass(), refused(25s, 26s)},
-                        {5s, close(25s + 1us), closed(26s + 1us)},
-                        {5s, pass(), refused(25s + 1us, 26s + 1us)}});
-}
-
-TEST_CASE("no closure is longer than the cap, and none of no time closes", "[core][gate][C-085]") {
-  check_moments(start, {{0s, close(0s), free_now},
-                        {0s, pass(), free_now},
-                        {0s, close(Span{word_limit}), closed(1h + 1s)},
-                        {0s, pass(), refused(1h, 1h + 1s)},
-                        {1s, close(1h - 1s), closed(1h)},
-                        {1s, close(1h), closed(1h + 1s)},
-                        {1h + 1s, pass(), passed(1s)},
-                        {1h + 1s, close(0s), closed(1s)}});
 }
 
 TEST_CASE("a gate reopens one call after the other, and then is free", "[core][gate][C-084]") {
@@ -98,15 +67,6 @@ TEST_CASE("a gate reopens one call after the other, and then is free", "[core][g
                         {31s, pass(), free_now}});
 }
 
-TEST_CASE("a gate that is closed anew during the ramp is closed", "[core][gate]") {
-  check_moments(start, {{0s, close(30s), closed(31s)},
-                        {30s, pass(), passed(1s)},
-                        {30'050ms, close(2s), closed(3s)},
-                        {30'100ms, pass(), refused(1'950ms, 2'950ms)},
-                        {32'050ms, pass(), passed(1s)},
-                        {32'050ms, pass(), refused(100ms, 1s)}});
-}
-
 TEST_CASE("without a ramp a gate is free at once", "[core][gate]") {
   const Pace none{1h, 0s, 0s};
   check_moments(start, {{0s, close(30s, none), closed(30s)},
@@ -118,58 +78,6 @@ TEST_CASE("without a ramp a gate is free at once", "[core][gate]") {
                         {30s, pass(unspaced), passable(1s)},
                         {30s, pass(unspaced), passable(1s)},
                         {30'500ms, pass(unspaced), passable(500ms)}});
-}
-
-TEST_CASE("opening a gate frees it", "[core][gate]") {
-  check_moments(start, {{0s, close(30s), closed(31s)},
-                        {0s, open, free_now},
-                        {0s, pass(), free_now},
-                        {0s, pass(), free_now}});
-}
-
-TEST_CASE("a clock set back by up to a minute keeps a gate closed that much longer",
-          "[core][gate]") {
-  check_moments(start, {{100s, close(30s), closed(31s)},
-                        {40s, pass(), refused(90s, 91s)},
-                        {130s - 1us, pass(), refused(1us, 1s + 1us)},
-                        {130s, pass(), passed(1s)},
-                        {70s, pass(), refused(60'100ms, 61s)}});  // during the ramp as well
-}
-
-TEST_CASE("beyond a minute one call passes and the closure counts from the new time",
-          "[core][gate][C-082]") {
-  const Moment shut{100s, close(30s), closed(31s)};
-  check_moments(start, {shut,
-                        {40s - 1us, peek(), passable(31s)},
-                        {40s - 1us, pass(), passed(31s)},
-                        {40s - 1us, pass(), refused(30s, 31s)},
-                        {70s - 1us, pass(), passed(1s)}});
-  check_moments(start, {shut, {-10h, close(5s), closed(31s)}, {-10h, pass(), refused(30s, 31s)}});
-  check_moments(start, {shut, {-10h, close(50s), closed(51s)}, {-10h, pass(), refused(50s, 51s)}});
-  check_moments(start, {shut, {-10h, close(0s), passable(31s)}, {-10h, pass(), passed(31s)}});
-  // A shorter cap holds for what was left.
-  const Pace shorter{10s, 1s, 100ms};
-  check_moments(start, {shut, {-10h, pass(shorter), passed(11s)}});
-  // Of a gate that had reopened, the ramp begins anew.
-  check_moments(start, {shut,
-                        {130s, pass(), passed(1s)},
-                        {-10h, pass(), passed(1s)},
-                        {-10h, pass(), refused(100ms, 1s)},
-                        {-10h + 1s, pass(), free_now}});
-}
-
-TEST_CASE("a refused call passes at its hint and not a microsecond before", "[core][gate][L1]") {
-  for (const Span asked : std::initializer_list<Span>{0s, 29s, 30s, 30'050ms, 30'930ms, 30'990ms}) {
-    INFO("asked at " << asked.count() << " us");
-    Kernel kernel(start);
-    kernel.ask(0s, close(30s));
-    if (asked >= 30s) kernel.ask(asked, pass());
-    const Verdict refusal = kernel.ask(asked, pass());
-    REQUIRE(refusal.status == Verdict::refused);
-    const Span due = asked + Span{refusal.retry_after};
-    CHECK(kernel.ask(due - 1us, pass()).retry_after == 1);
-    CHECK(kernel.ask(due, pass()).status == Verdict::allowed);
-  }
 }
 
 TEST_CASE("a gate's arguments out of range are errors", "[core][gate]") {

@@ -23,17 +23,11 @@ Ask enter(Word client, Span arrival, Span life = ttl, Word units = 1) {
 Ask turn(Word client, Span arrival) {
   return {&wait_line_turn, {word_limit, client, at(arrival), ttl.count(), 1, 0, 1, 0}};
 }
-Ask turn(Word client, Span arrival, Span next) {
-  return {&wait_line_turn, {word_limit, client, at(arrival), ttl.count(), 1, at(next), 1, 0}};
-}
 /// The limit has units for those ahead up to this count.
 Ask turn_with(Word enough, Word client, Span arrival, Word units = 1) {
   return {&wait_line_turn, {word_limit, client, at(arrival), ttl.count(), units, 0, 1, enough}};
 }
 Ask leave(Word client) { return {&wait_line_leave, {word_limit, client, 0}}; }
-Ask leave(Word client, Span arrival) {
-  return {&wait_line_leave, {word_limit, client, at(arrival)}};
-}
 const Ask peek{&wait_line_peek, {word_limit}};
 
 /// Somebody lives for so long.
@@ -66,25 +60,6 @@ TEST_CASE("who came first has its turn first", "[core][wait_line]") {
                  {2s, peek, fine(0s), {0, 0, 0}}});
 }
 
-TEST_CASE("of two that came at the same instant the smaller id is first", "[core][wait_line]") {
-  check_moments(LongKernel(start), {{0s, enter(7, 0s), fine(3s), {0, 0, 0}},
-                                    {0s, enter(5, 0s), fine(3s), {0, 7, 0}},
-                                    {0s, turn(7, 0s), not_yet(3s, 3s), {1, 5, 0}},
-                                    {0s, turn(5, 0s), fine(3s), {1, 7, 1}},
-                                    {0s, turn(7, 0s), fine(0s), {0, 0, 2}}});
-}
-
-TEST_CASE("a process's place goes to its next caller", "[core][wait_line]") {
-  check_moments(LongKernel(start),
-                {{0s, enter(1, 0s), fine(3s), {0, 0, 0}},
-                 {1s, enter(2, 1s), fine(3s), {1, 1, 0}},
-                 {2s, turn(1, 0s, 500ms), fine(3s), {0, 2, 1}},      // still before the other
-                 {2s, turn(1, 500ms, 1500ms), fine(3s), {1, 2, 2}},  // now behind it
-                 {2s, turn(1, 1500ms), not_yet(2s, 2s), {1, 2, 2}},
-                 {2s, turn(2, 1s), fine(3s), {1, 1, 3}},
-                 {2s, turn(1, 1500ms), fine(0s), {0, 0, 4}}});
-}
-
 TEST_CASE("who knows that the limit has units for all ahead need not wait for them",
           "[core][wait_line]") {
   check_moments(
@@ -109,34 +84,6 @@ TEST_CASE("the count of what was granted begins again", "[core][wait_line]") {
   CHECK(kernel.output == Output{1, 1, word_limit});
   kernel.ask(0s, turn_with(0, 2, -1s));
   CHECK(kernel.output == Output{1, 1, 0});
-}
-
-TEST_CASE("a process that died is passed over when its life ends, and not before",
-          "[core][wait_line]") {
-  check_moments(LongKernel(start), {{0s, enter(1, 0s), fine(3s), {0, 0, 0}},
-                                    {1s, enter(2, 1s, 10s), fine(10s), {1, 1, 0}},
-                                    {3s - 1us, turn(2, 1s), not_yet(1us, 1us), {1, 1, 0}},
-                                    {3s, turn(2, 1s, 2s), fine(3s), {0, 0, 1}},
-                                    {5s, peek, fine(1s), {1, 2, 1}},
-                                    {6s, peek, fine(0s), {0, 0, 0}}});
-}
-
-TEST_CASE("who was taken for dead comes back to where it stood", "[core][wait_line]") {
-  check_moments(LongKernel(start), {{0s, enter(1, 0s, 1s), fine(1s), {0, 0, 0}},
-                                    {0s, enter(2, 1s), fine(3s), {1, 1, 0}},
-                                    {1s, peek, fine(2s), {1, 2, 0}},
-                                    {1s, enter(1, 0s), fine(3s), {0, 2, 0}},
-                                    {1s, turn(2, 1s), not_yet(3s, 3s), {1, 1, 0}}});
-}
-
-TEST_CASE("who leaves makes room, unless it has come again meanwhile", "[core][wait_line]") {
-  check_moments(LongKernel(start), {{0s, enter(1, 0s), fine(3s), {0, 0, 0}},
-                                    {0s, enter(2, 1s), fine(3s), {1, 1, 0}},
-                                    {0s, leave(3), fine(3s), {2, 1, 0}},
-                                    {0s, leave(1, 500ms), fine(3s), {1, 2, 0}},  // another arrival
-                                    {0s, turn(2, 1s), not_yet(3s, 3s), {1, 1, 0}},
-                                    {0s, leave(1, 0s), fine(3s), {1, 2, 0}},
-                                    {0s, turn(2, 1s), fine(0s), {0, 0, 1}}});
 }
 
 TEST_CASE("a life left over from before the clock was set back is none", "[core][wait_line]") {
