@@ -44,31 +44,6 @@ TEST_CASE("a lease gives its place back however its scope is left", "[leases][C-
   });
 }
 
-TEST_CASE("double, late and foreign returns change nothing", "[leases][C-033]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    const ConcurrencyLimiter jobs(store, "jobs", 2, {.ttl = 10s});
-    const ConcurrencyLimiter others(store, "others", 2, {.ttl = 10s});
-    Lease first = jobs.try_acquire("alice");
-    Lease second = jobs.try_acquire("alice");
-    const LeaseId id = first.id();
-    CHECK_FALSE(jobs.release("bob", id));
-    CHECK_FALSE(others.release("alice", id));
-    CHECK_FALSE(jobs.release("alice", LeaseId{1, 2}));
-    CHECK(jobs.peek("alice").remaining == 0);
-    CHECK(first.release());
-    CHECK_FALSE(first.release());
-    CHECK_FALSE(jobs.release("alice", id));
-    CHECK(jobs.peek("alice").remaining == 1);
-    clock.advance(10s);
-    CHECK(second.lost());
-    const Lease next = jobs.try_acquire("alice", 2);
-    CHECK(next);
-    CHECK_FALSE(second.release());
-    CHECK(jobs.peek("alice").remaining == 0);
-    CHECK(jobs.release("alice", next.id()));
-  });
-}
-
 TEST_CASE("the id of a lease that is not live is a typed error, and gives nothing back",
           "[leases][C-033]") {
   for_each_store([](Store& store, VirtualClock& clock) {
@@ -107,50 +82,6 @@ TEST_CASE("the id of a lease that is not live is a typed error, and gives nothin
     CHECK(error_of(jobs, "bob", bobs.id()) == Errc::lease_not_live);
     CHECK(jobs.peek("bob").remaining == 2);
     CHECK_THROWS_AS(jobs.release(Key{"", "jobs"}, id), std::system_error);
-  });
-}
-
-TEST_CASE("those around a returned lease still lapse in their order", "[leases]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    const ConcurrencyLimiter jobs(store, "jobs", 3, {.ttl = 10s});
-    Lease first = jobs.try_acquire("alice");
-    clock.advance(1s);
-    Lease middle = jobs.try_acquire("alice");
-    clock.advance(1s);
-    Lease last = jobs.try_acquire("alice");
-    CHECK(middle.release());
-    CHECK(jobs.peek("alice").remaining == 1);
-    clock.advance(9'500ms);
-    CHECK(jobs.peek("alice").remaining == 2);
-    Lease next = jobs.try_acquire("alice");
-    CHECK(last.release());
-    CHECK(next.release());
-    CHECK(jobs.peek("alice").remaining == 3);
-  });
-}
-
-TEST_CASE("an id that is asked for again is one lease, not two", "[leases][C-030]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    Random random("an id that is asked for again is one lease, not two");
-    const ConcurrencyLimiter jobs(store, "jobs", 2, {.ttl = 10s, .rng = &random});
-    const LeaseId id = LeaseId::draw(random);
-    Lease lease = jobs.try_acquire("alice", 1, id);
-    std::vector<Lease> silent;
-    for (int i = 0; i < 5; ++i) {
-      clock.advance(1s);
-      Lease again = jobs.try_acquire("alice", 1, id);
-      CHECK(again);
-      CHECK(again.fence() == lease.fence());
-      CHECK(again.expires_at() == lease.expires_at());
-      CHECK(again.decision().remaining == 1);
-      if (i < 4) {
-        silent.push_back(std::move(again));
-      } else {
-        CHECK(again.release());
-      }
-    }
-    CHECK(jobs.peek("alice").remaining == 2);
-    CHECK_FALSE(lease.release());
   });
 }
 
@@ -283,30 +214,6 @@ TEST_CASE("who lost a place knows it before anybody else can have it, whatever t
   });
 }
 
-TEST_CASE("places of the dead are back within the TTL, and a key that nobody uses is gone",
-          "[leases][C-032]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    const ConcurrencyLimiter jobs(store, "jobs", 20, {.ttl = 10s});
-    std::vector<Lease> living;
-    std::vector<std::unique_ptr<Lease>> dead;
-    for (int i = 0; i < 20; ++i) living.push_back(jobs.try_acquire("alice"));
-    for (int second = 0; second < 20; ++second) {
-      // One dies each second; the others renew each second.
-      dead.push_back(std::make_unique<Lease>(std::move(living.back())));
-      living.pop_back();
-      for (Lease& lease : living) REQUIRE(lease.renew());
-      clock.advance(1s);
-      // The first two were last heard of at 0 s, the others a second apart.
-      const Word back = second + 1 < 10 ? 0 : second + 1 - 8;
-      CHECK(jobs.peek("alice").remaining == back);
-    }
-    clock.advance(10s);
-    CHECK(jobs.peek("alice").remaining == 20);
-    CHECK(jobs.peek("alice").reset_after == 0us);
-    for (auto& lease : dead) CHECK_FALSE(lease->release());
-  });
-}
-
 TEST_CASE("a holder that stood still is told, and its fence is refused downstream",
           "[leases][C-034]") {
   for_each_store([](Store& store, VirtualClock& clock) {
@@ -335,20 +242,6 @@ TEST_CASE("a holder that stood still is told, and its fence is refused downstrea
     CHECK_FALSE(first.release());
     CHECK_FALSE(jobs.try_acquire("alice").decision().allowed);
     CHECK(second.renew());
-  });
-}
-
-TEST_CASE("fences rise over all holders, also after the key was forgotten", "[leases][C-034]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    const ConcurrencyLimiter jobs(store, "jobs", 3, {.ttl = 1s});
-    Word last = 0;
-    for (int i = 0; i < 20; ++i) {
-      Lease lease = jobs.try_acquire("alice");
-      CHECK(lease.fence() > last);
-      last = lease.fence();
-      if (i % 5 == 4) clock.advance(1h);
-      if (i == 12) jobs.reset("alice");
-    }
   });
 }
 
@@ -454,24 +347,6 @@ TEST_CASE("a lease is granted in one plan with other limits, and adopted from it
   });
 }
 
-TEST_CASE("weights count, and a changed limit grants nothing until there is room", "[leases]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    const ConcurrencyLimiter wide(store, "jobs", 10, {.ttl = 10s});
-    const ConcurrencyLimiter narrow(store, "jobs", 4, {.ttl = 10s});
-    Lease heavy = wide.try_acquire("alice", 7);
-    clock.advance(1s);
-    Lease light = wide.try_acquire("alice", 3);
-    CHECK_FALSE(wide.try_acquire("alice").decision().allowed);
-    CHECK(narrow.peek("alice").retry_after == 9s);
-    CHECK(narrow.peek("alice", 2).retry_after == 10s);
-    CHECK(narrow.peek("alice").remaining == 0);
-    CHECK(light.release());
-    CHECK_FALSE(narrow.try_acquire("alice").decision().allowed);
-    CHECK(heavy.release());
-    CHECK(narrow.try_acquire("alice", 4).decision().allowed);
-  });
-}
-
 TEST_CASE("what can never be granted is an error, and options out of range do not construct",
           "[leases]") {
   for_each_store([](Store& store, VirtualClock&) {
@@ -537,66 +412,6 @@ TEST_CASE("threads never hold more than the limit at once", "[leases]") {
   CHECK(jobs.peek("alice").remaining == 3);
 }
 
-TEST_CASE("a blocked key grants no lease until its time, and those that are held go on",
-          "[leases][L1]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    const ConcurrencyLimiter jobs(store, "jobs", 3, {.ttl = 30s});
-    Lease held = jobs.try_acquire("k");
-    Lease other = jobs.try_acquire("k");
-    const Decision blocked = jobs.block("k", 10s);
-    CHECK(blocked.allowed);
-    CHECK(blocked.remaining == 0);
-    CHECK(blocked.reset_after == 30s);
-    CHECK(jobs.block("k", 1s).remaining == 0);  // a later time stands
-    CHECK(jobs.peek("k").retry_after == 10s);
-    clock.advance(10s - 1us);
-    CHECK(held.renew());
-    CHECK(other.release());
-    CHECK_FALSE(jobs.try_acquire("k").decision().allowed);
-    CHECK(jobs.peek("k").retry_after == 1us);
-    clock.advance(1us);
-    const Lease third = jobs.try_acquire("k", 2);
-    CHECK(third);
-    CHECK_FALSE(jobs.try_acquire("k").decision().allowed);
-    CHECK(held.release());
-
-    std::error_code error = make_error_code(Errc::unknown);
-    const Span longest = ConcurrencyLimiter::max_block;
-    CHECK(jobs.block("long", longest, error).reset_after == longest);
-    CHECK_FALSE(error);
-    clock.advance(longest - 1us);
-    CHECK(jobs.peek("long").retry_after == 1us);
-    clock.advance(1us);
-    CHECK(jobs.peek("long").remaining == 3);
-    CHECK(jobs.block("long", 0s).remaining == 3);
-    CHECK(jobs.block("long", 1h).remaining == 0);
-    jobs.reset("long");
-    CHECK(jobs.peek("long").remaining == 3);
-
-    for (const Span span : {Span{-1}, longest + 1us, Span::min(), Span::max()}) {
-      CHECK_FALSE(jobs.block("other", span, error).allowed);
-      CHECK(error == Errc::invalid_argument);
-      CHECK_THROWS_AS(jobs.block("other", span), std::system_error);
-    }
-    CHECK_FALSE(jobs.block("", 1s, error).allowed);
-    CHECK(error == Errc::invalid_key);
-    CHECK(jobs.peek("other").remaining == 3);
-  });
-}
-
-TEST_CASE("a plan blocks a key of leases with the rest of it or not at all", "[leases]") {
-  for_each_store([](Store& store, VirtualClock& /*clock*/) {
-    const ConcurrencyLimiter jobs(store, "jobs", 1, {.ttl = 30s});
-    const Lease taken = jobs.try_acquire(Key{"k", "taken"});
-    REQUIRE(taken);
-    CHECK_FALSE(
-        decide(store, {jobs.block_step("k", 1h), jobs.peek_step(Key{"k", "taken"})}).allowed);
-    CHECK(jobs.peek("k").remaining == 1);
-    CHECK(decide(store, {jobs.block_step("k", 1h), jobs.peek_step(Key{"k", "free"})}).allowed);
-    CHECK(jobs.peek("k").retry_after == 1h);
-  });
-}
-
 TEST_CASE("a block finds the room of leases that have all lapsed, however heavy", "[leases]") {
   for_each_store([](Store& store, VirtualClock& clock) {
     const ConcurrencyLimiter heavy(store, "jobs", word_limit, {.ttl = 10s});
@@ -606,22 +421,5 @@ TEST_CASE("a block finds the room of leases that have all lapsed, however heavy"
     clock.advance(10s);
     CHECK(jobs.block("k", 5s).allowed);
     CHECK_FALSE(jobs.try_acquire("k").decision().allowed);
-  });
-}
-
-TEST_CASE("a block is refused where every place of the key is held", "[leases]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    const ConcurrencyLimiter jobs(store, "jobs", LeasesRule::max_holders + 1, {.ttl = 30s});
-    SeededRng rng(1);
-    for (Word i = 0; i < LeasesRule::max_holders; ++i) {
-      REQUIRE(decide(store, jobs.acquire_step("k", LeaseId::draw(rng))).allowed);
-    }
-    const Decision refused = jobs.block("k", 1h);
-    CHECK_FALSE(refused.allowed);
-    CHECK(refused.retry_after == 0s);
-    CHECK(jobs.peek("k").retry_after == 30s);
-    clock.advance(30s);
-    CHECK(jobs.block("k", 1h).allowed);
-    CHECK(jobs.peek("k").retry_after == 1h);
   });
 }
