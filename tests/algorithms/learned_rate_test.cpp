@@ -65,31 +65,6 @@ TEST_CASE("fifty refusals of one episode by three processes are one fall", "[lea
   });
 }
 
-TEST_CASE("the rate stays within its bounds, and a fleet that is new learns from the store",
-          "[learned_rate]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    const LearnedRateOptions options{.initial = Quota::per_second(10),
-                                     .least = Quota::per_second(5),
-                                     .most = Quota::per_second(12),
-                                     .forget = 10min};
-    const LearnedRate rate(store, "api", options);
-    CHECK(rate.learned("k").rate == 10'000'000);
-    (void)spend(rate, clock, clock.now() + 5s);
-    CHECK(LearnedRate(store, "api", options).learned("k").rate == 12'000'000);
-    for (int i = 0; i < 30; ++i) {
-      const auto grants = spend(rate, clock, clock.now() + 200ms);
-      REQUIRE(!grants.empty());
-      REQUIRE(rate.limited("k", grants.front()));
-      REQUIRE(rate.learned("k").rate >= 5'000'000);
-    }
-    CHECK(rate.learned("k").rate == 5'000'000);
-    clock.advance(10min - 1us);
-    CHECK(rate.learned("k").rate == 5'000'000);
-    clock.advance(1us);
-    CHECK(rate.learned("k").rate == 10'000'000);
-  });
-}
-
 TEST_CASE("what an API tells is heeded, and what contradicts itself changes nothing",
           "[learned_rate]") {
   for_each_store([](Store& store, VirtualClock& clock) {

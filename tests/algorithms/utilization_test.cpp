@@ -159,32 +159,6 @@ TEST_CASE("samples taken by several threads at once count once", "[utilization][
   });
 }
 
-TEST_CASE("many calls between two samples neither move the level nor cut the time that counts",
-          "[utilization][C-043]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    const UtilizationShedder quiet(store, "quiet");
-    const UtilizationShedder asked(store, "asked");
-    quiet.sample(1.0);
-    asked.sample(1.0);
-    // 20 s count for one sample at most, and all of them, though calls come in between.
-    for (const Span gap : std::initializer_list<Span>{8s, 20s, 1s, 28s, 500s}) {
-      CAPTURE(gap.count());
-      const double before = quiet.report().amount;
-      for (int call = 0; call < 50; ++call) {
-        clock.advance(gap / 50);
-        (void)asked.try_acquire("sheddable");
-        static_cast<void>(asked.peek("critical"));
-      }
-      quiet.sample(1.0);
-      asked.sample(1.0);
-      CHECK(asked.report().amount == quiet.report().amount);
-      CHECK(quiet.report().amount <= before + 20.0 / 120 + 1e-9);
-      if (gap <= 20s)
-        CHECK(quiet.report().amount == Approx(before + gap / 1.0s / 120).margin(1e-9));
-    }
-  });
-}
-
 TEST_CASE("the part that is shed is the probability that was drawn for", "[utilization]") {
   Random random("the part that is shed is the probability that was drawn for");
   CAPTURE(random.repeat());
@@ -271,57 +245,6 @@ TEST_CASE("a plan of a shed call charges nobody, and names the tier", "[utilizat
     // Another key, and the service as a whole, have levels of their own.
     CHECK(shedder.try_acquire({"b"}, "test"));
     CHECK(shedder.try_acquire("test"));
-  });
-}
-
-TEST_CASE("shedders of one name on one store share what they sampled", "[utilization]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    FixedRng lowest(0);
-    const UtilizationShedder here(store, "api", {}, lowest);
-    const UtilizationShedder there(store, "api", {}, lowest);
-    here.sample(1.0);
-    for (int n = 0; n < 10; ++n) {
-      clock.advance(2s);
-      here.sample(1.0);
-      clock.advance(2s);
-      there.sample(0.9);
-    }
-    CHECK(there.report().amount == Approx((20 + 10 - 28) / 120.0));
-    CHECK_FALSE(there.try_acquire("sheddable"));
-  });
-}
-
-TEST_CASE("a shedder without samples comes to rest, collected or not", "[utilization]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    const UtilizationShedder shedder(store, "api");
-    shedder.sample(1.0);
-    hold(shedder, clock, 1.0, 148s);
-    const Span rests = shedder.report().rests_after;
-    clock.advance(rests - 10s);
-    CHECK(shedder.report().last_sample);
-    clock.advance(10s + 2us);
-    CHECK_FALSE(shedder.report().last_sample);
-    clock.advance(24h);
-    CHECK(shedder.sample(1.0));
-    CHECK(shedder.report().amount == Approx(-28.0 / 120));
-  });
-}
-
-TEST_CASE("a clock set back neither adds to the level nor sheds for long", "[utilization]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    const UtilizationShedder shedder(store, "api");
-    shedder.sample(1.0);
-    hold(shedder, clock, 1.0, 58s);
-    const double before = shedder.report().amount;
-    clock.advance(-30s);
-    for (int n = 0; n < 10; ++n) shedder.sample(1.0);
-    CHECK(shedder.report().amount == before);
-    clock.advance(-1h);
-    CHECK(probability(shedder) == 0);
-    shedder.sample(1.0);
-    clock.advance(10s);
-    shedder.sample(1.0);
-    CHECK(shedder.report().amount == Approx(-18.0 / 120));
   });
 }
 

@@ -20,7 +20,6 @@ constexpr Word full = 120 * us_a_second;
 constexpr Word decay = 246'667;  // 148 s in 10 min, rounded up
 constexpr Rule::Pace pace{
     .grace = 28 * us_a_second, .full_after = full, .decay = decay, .max_gap = 20 * us_a_second};
-constexpr Word rest_us = 600'000'000 - 810;  // ceil(148e12 / decay)
 
 Arguments sample_of(Word utilization, const Rule::Pace& with = pace) {
   Arguments args{};
@@ -108,129 +107,6 @@ TEST_CASE("the level moves in proportion to how far the thresholds are passed",
       {70s, 0, 0},
       {80s, Rule::one, 10'000'000},
   });
-}
-
-TEST_CASE("in the dead zone the level decays, and full shedding rests after ten minutes",
-          "[core][utilization][C-042]") {
-  check({
-      {0s, Rule::one, 0},
-      {10s, Rule::one, 10'000'000},
-      {20s, 800'000, 10'000'000 - 10 * decay},
-      {30s, 700'000, 10'000'000 - 20 * decay},
-      {40s, 699'999, 10'000'000 - 30 * decay},  // hardly below good: no slower than the dead zone
-  });
-  Cell cell;
-  cell.overload(0s, 148s);
-  Span at = 148s;
-  for (; at + 8s < 148s + Span{rest_us}; at += 8s) cell.sample(at, 750'000);
-  const Span rest = 148s + Span{rest_us};
-  cell.sample(rest - 1us, 750'000);
-  CHECK(cell.words[0] > 0);
-  cell.sample(rest, 750'000);
-  CHECK(cell.words[0] == 0);
-  CHECK(rest <= 148s + 10min);
-}
-
-TEST_CASE("the first sample only notes its time", "[core][utilization][C-041]") {
-  for (const Word utilization : {Word{0}, Word{750'000}, Rule::one}) {
-    Cell cell;
-    CHECK(cell.sample(0s, utilization) == 0);
-    CHECK(cell.words == StateWords{0, start});
-    CHECK_FALSE(cell.shed(0s, 0));
-  }
-}
-
-TEST_CASE("a sample at the same instant, or by a clock set back, does not count again",
-          "[core][utilization][C-043]") {
-  check({
-      {0s, Rule::one, 0},
-      {10s, Rule::one, 10'000'000},
-      {10s, Rule::one, 10'000'000},
-      {10s, 0, 10'000'000},
-      {0s, Rule::one, 10'000'000},
-      {-50s, Rule::one, 10'000'000},  // the stamp is 60 s ahead: time stands still
-      {11s, Rule::one, 11'000'000},
-  });
-}
-
-TEST_CASE("calls do not move the level, however many there are", "[core][utilization][C-043]") {
-  Cell cell;
-  cell.overload(0s, 40s);
-  const StateWords before = cell.words;
-  for (Word call = 0; call < 1000; ++call) cell.shed(40s + Span{call}, call);
-  CHECK(cell.words == before);
-  CHECK(cell.sample(41s, Rule::one) == 41'000'000);
-}
-
-TEST_CASE("one sample counts for 20 s at most, so that none can use up the grace",
-          "[core][utilization][C-043]") {
-  check({
-      {0s, Rule::one, 0},
-      {20s, Rule::one, 20'000'000},
-      {40s - 1us, Rule::one, 40'000'000 - 1},
-      {1min, Rule::one, 60'000'000 - 2},  // a microsecond too late: a quarter of one is lost
-  });
-  Cell late;
-  late.sample(0s, Rule::one);
-  CHECK(late.sample(500s, Rule::one) == 20'000'000);
-}
-
-TEST_CASE("a level whose samples stop decays to rest", "[core][utilization]") {
-  Cell cell;
-  cell.overload(0s, 148s);
-  CHECK(cell.shed(168s, full - 1));              // held for max_gap
-  CHECK_FALSE(cell.shed(168s + 1us, full - 1));  // 0.246667 us of level are gone
-  CHECK(cell.shed(168s + 1us, full - 2));
-  CHECK(cell.shed(268s, full - 100 * decay - 1));
-  CHECK_FALSE(cell.shed(268s, full - 100 * decay));
-  const Verdict verdict = cell.run(utilization_peek, shed_of(1, 0), start + 148 * us_a_second);
-  CHECK(verdict.reset_after == pace.max_gap + rest_us);
-  // The next sample goes on from where it has come to.
-  Cell rested = cell;
-  CHECK(cell.sample(268s, 800'000) == 148'000'000 - 100 * decay - 20 * decay);
-  // Once it rests, a sample is a first one again.
-  const Span last = 168s + Span{rest_us};
-  CHECK(Cell(rested).sample(last, Rule::one) == pace.max_gap);
-  CHECK(rested.sample(last + 1us, Rule::one) == 0);
-}
-
-TEST_CASE("tiers are shed one after the other, the least important first, the first never",
-          "[core][utilization]") {
-  Cell cell;
-  cell.overload(0s, 28s + 60s);  // half of everything that can be shed
-  const auto probability = [&](Word tier, Word tiers) {
-    cell.run(utilization_peek, shed_of(tier, 0, tiers), start + 88 * us_a_second);
-    CHECK(cell.output[0] == tier);
-    return cell.output[1];
-  };
-  CHECK(probability(1, 1) == 500'000);
-  CHECK(probability(0, 1) == 0);
-  CHECK(probability(2, 2) == 1'000'000);
-  CHECK(probability(1, 2) == 0);
-  CHECK(probability(3, 3) == 1'000'000);
-  CHECK(probability(2, 3) == 500'000);
-  CHECK(probability(1, 3) == 0);
-  CHECK(probability(0, 3) == 0);
-  cell.overload(88s, 200s);
-  for (Word tier = 1; tier <= 15; ++tier) CHECK(cell.shed(200s, full - 1, tier, 15));
-  CHECK_FALSE(cell.shed(200s, 0, 0, 15));
-}
-
-TEST_CASE("a stamp more than a minute ahead counts as none", "[core][utilization]") {
-  Cell cell;
-  cell.overload(0s, 148s);
-  CHECK(cell.shed(88s, 0));
-  CHECK_FALSE(cell.shed(88s - 1us, 0));
-  CHECK(cell.sample(88s - 1us, Rule::one) == 0);
-  CHECK(cell.sample(89s, Rule::one) == 1'000'001);
-}
-
-TEST_CASE("a reset leaves no trace", "[core][utilization]") {
-  Cell cell;
-  cell.overload(0s, 148s);
-  CHECK(cell.run(utilization_reset, {Rule::one}, start).status == 1);
-  CHECK(cell.words == StateWords{});
-  CHECK(cell.sample(150s, Rule::one) == 0);
 }
 
 TEST_CASE("a sample at the first instant of all is remembered", "[core][utilization]") {
