@@ -10,6 +10,7 @@
 #include "sluice/limiters/token_bucket.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/far_client.hpp"
+#include "tests/support/refusals.hpp"
 #include "tests/support/stores.hpp"
 
 using namespace sluice;
@@ -21,21 +22,6 @@ namespace {
 const std::vector<std::string> kinds{"account", "developer"};
 const GateOptions paced{.cap = 1h, .ramp = 1s, .spacing = 100ms};
 const GateOptions unpaced{.cap = 1h, .ramp = 0s, .spacing = 0s};
-
-std::string refusal(const std::function<void()>& make) {
-  try {
-    make();
-  } catch (const std::invalid_argument& e) {
-    return e.what();
-  }
-  return "nothing was thrown";
-}
-
-bool names(const std::string& message, std::string_view part) {
-  INFO(message);
-  CHECK(message.find(part) != std::string::npos);
-  return message.find(part) != std::string::npos;
-}
 
 }  // namespace
 

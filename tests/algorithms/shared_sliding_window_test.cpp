@@ -9,21 +9,12 @@
 #include "sluice/limiters/token_bucket.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/far_client.hpp"
+#include "tests/support/refusals.hpp"
 #include "tests/support/stores.hpp"
 
 using namespace sluice;
 using namespace sluice::test;
 using namespace std::chrono_literals;
-
-namespace {
-
-std::error_code error_of(const auto& call) {
-  std::error_code error;
-  static_cast<void>(call(error));
-  return error;
-}
-
-}  // namespace
 
 TEST_CASE("permits that were taken at one instant all come back, window after window",
           "[shared_sliding_window][C-050][C-052]") {

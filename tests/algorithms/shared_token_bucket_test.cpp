@@ -7,21 +7,12 @@
 #include "sluice/limiters/slot_lock.hpp"
 #include "sluice/limiters/token_bucket.hpp"
 #include "tests/catch.hpp"
+#include "tests/support/refusals.hpp"
 #include "tests/support/stores.hpp"
 
 using namespace sluice;
 using namespace sluice::test;
 using namespace std::chrono_literals;
-
-namespace {
-
-std::error_code error_of(const auto& call) {
-  std::error_code error;
-  static_cast<void>(call(error));
-  return error;
-}
-
-}  // namespace
 
 TEST_CASE("without a quota a key is not configured, and the first quota wins",
           "[shared_token_bucket]") {
@@ -192,6 +183,30 @@ TEST_CASE("a shared token bucket reserves in order of arrival, and gives back wh
           Errc::invalid_argument);
     CHECK_THROWS_AS(bucket.reserve("a", 6, 1s), std::system_error);
     CHECK_THROWS_AS(bucket.refund("a", fourth, 9), std::system_error);
+  });
+}
+
+TEST_CASE("a reservation that is given back in part is truly spent when it had its time",
+          "[shared_token_bucket]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SharedTokenBucket bucket(store, "b");
+    const auto configure = [&](Word burst, Inheritance how) {
+      bucket.configure("a", Quota::per_second(10).burst(burst), how);
+    };
+    for (const bool late : {true, false}) {
+      bucket.configure("a", Quota::per_second(10).burst(10), Inheritance::reset);
+      bucket.reset("a");
+      REQUIRE(bucket.block("a", 1s));  // spent by the level, and not truly
+      Reservation r = bucket.reserve("a", 5, 2s);
+      REQUIRE(r.wait() == 1400ms);
+      clock.advance(late ? 1400ms : 1399ms);
+      CHECK(bucket.refund("a", r, 4) == 4);
+      REQUIRE(r.ready_at() <= clock.now());
+      // The one that is left is spent now.
+      configure(10, Inheritance::reset);
+      CHECK(bucket.peek("a").remaining == 9);
+      clock.advance(5s);
+    }
   });
 }
 

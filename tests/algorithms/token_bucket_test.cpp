@@ -12,35 +12,12 @@
 #include "sluice/limiters/sliding_window.hpp"
 #include "sluice/memory_store.hpp"
 #include "tests/catch.hpp"
+#include "tests/support/refusals.hpp"
 #include "tests/support/stores.hpp"
 
 using namespace sluice;
 using namespace sluice::test;
 using namespace std::chrono_literals;
-
-namespace {
-
-std::error_code error_of(const auto& call) {
-  std::error_code error;
-  static_cast<void>(call(error));
-  return error;
-}
-
-/// What the exception says that `call` ends in.
-std::string complaint(const auto& call) {
-  try {
-    call();
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return "no complaint";
-}
-
-bool contains(const std::string& text, std::string_view part) {
-  return text.find(part) != std::string::npos;
-}
-
-}  // namespace
 
 TEST_CASE("a burst smaller than half a second of the rate limits as any other",
           "[token_bucket][C-020]") {
@@ -284,12 +261,12 @@ TEST_CASE("options out of range are refused with the range", "[token_bucket]") {
         const auto make = [&](const BucketOptions& options) {
           TokenBucket(store, "b", quota, options);
         };
-        CHECK(contains(complaint([&] { make({.initial = 6}); }), "0 to the burst of 5"));
+        CHECK(names(refusal([&] { make({.initial = 6}); }), "0 to the burst of 5"));
         CHECK_THROWS_AS(make({.initial = -1}), std::invalid_argument);
         CHECK_THROWS_AS(make({.refill = Refill::per_interval(0us)}), std::invalid_argument);
         CHECK_THROWS_AS(make({.refill = Refill::per_interval(-1s)}), std::invalid_argument);
-        CHECK(contains(complaint([&] { make({.longest = 1h + 1us}); }),
-                       "longest must be 60000000 to 3600000000 us"));
+        CHECK(names(refusal([&] { make({.longest = 1h + 1us}); }),
+                    "longest must be 60000000 to 3600000000 us"));
         CHECK_THROWS_AS(make({.longest = 1min - 1us}), std::invalid_argument);
       },
       Stores::virtual_time);

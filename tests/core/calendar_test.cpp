@@ -6,8 +6,10 @@
 #include <stdexcept>
 
 #include "tests/catch.hpp"
+#include "tests/support/refusals.hpp"
 
 using namespace sluice;
+using namespace sluice::test;
 using namespace std::chrono_literals;
 
 namespace {
@@ -27,21 +29,6 @@ void check_window(const Calendar& calendar, Time begin, Time end) {
   CHECK(calendar.window(end - 1us) == window);
   CHECK(calendar.window(end).begin == end);
   CHECK(calendar.window(begin - 1us).end == begin);
-}
-
-std::string refusal(const std::function<void()>& make) {
-  try {
-    make();
-  } catch (const std::invalid_argument& e) {
-    return e.what();
-  }
-  return "nothing was thrown";
-}
-
-bool names(const std::string& message, std::string_view part) {
-  INFO(message);
-  CHECK(message.find(part) != std::string::npos);
-  return message.find(part) != std::string::npos;
 }
 
 /// The days around two changes of central European time.
