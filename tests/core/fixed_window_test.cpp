@@ -184,6 +184,22 @@ TEST_CASE("a window that another version of the zone began counts in one's own",
                         {37s, other(3), allowed(0, 13s)}});
 }
 
+TEST_CASE(
+    "a clock set back by up to a minute stays in the stored window, beyond it one request passes",
+    "[core][fixed_window]") {
+  check_moments(start, {{60s, acquire(3), allowed(0, 60s)},
+                        {60s - 1us, acquire(1), refused(0, 60s + 1us)},
+                        {0s, acquire(1), refused(0, 120s)},
+                        {0s, refund(2, 60s, 120s), allowed(2, 120s)},
+                        {30s, refund(3, 60s, 120s), allowed(3, 0s)},  // never more than is used
+                        {30s, acquire(3), allowed(0, 90s)},
+                        {-1us, peek(1), allowed(1, 1us)},
+                        {-1us, refund(1, 60s, 120s), nothing},
+                        {-1us, acquire(1), allowed(0, 1us)},
+                        {-1us, acquire(1), refused(0, 1us)},
+                        {0s, acquire(3), allowed(0, 60s)}});
+}
+
 TEST_CASE("a cost that can never be admitted is an error", "[core][fixed_window]") {
   const Verdict cost = Verdict::failed(Errc::invalid_cost);
   const Verdict capacity = Verdict::failed(Errc::cost_exceeds_capacity);

@@ -80,6 +80,20 @@ TEST_CASE("without a ramp a gate is free at once", "[core][gate]") {
                         {30'500ms, pass(unspaced), passable(500ms)}});
 }
 
+TEST_CASE(
+    "beyond a minute back one call passes, and what was left of a closure counts, up to the cap",
+    "[core][gate][C-082]") {
+  const Moment shut{100s, close(30s), closed(31s)};
+  check_moments(start, {shut,
+                        {40s, pass(), refused(90s, 91s)},
+                        {40s - 1us, peek(), passable(31s)},
+                        {40s - 1us, pass(), passed(31s)},
+                        {40s - 1us, pass(), refused(30s, 31s)},
+                        {70s - 1us, pass(), passed(1s)}});
+  const Pace shorter{10s, 1s, 100ms};
+  check_moments(start, {shut, {-10h, pass(shorter), passed(11s)}});
+}
+
 TEST_CASE("a gate's arguments out of range are errors", "[core][gate]") {
   const Verdict wrong = Verdict::failed(Errc::invalid_argument);
   check_moments(start, {{0s, pass({0s, 1s, 100ms}), wrong},

@@ -123,6 +123,15 @@ TEST_CASE("what an API tells is a ceiling, and what remains is granted and no mo
                          {10'400ms, peek(1), admitted(1, 200ms)}});
 }
 
+TEST_CASE("a clock that was set back stands still for a minute, and restarts beyond",
+          "[core][learned_rate]") {
+  LongKernel kernel = fallen();
+  check_moments(kernel, {{150ms - 60s, acquire(1), turned_away(60s + 101'868us, 60s + 203'736us)},
+                         {150ms - 60s - 1us, peek(1), admitted(2, 0s), {9'816'667, 10'333'333}},
+                         {150ms - 60s - 1us, acquire(1), admitted(1, 101'868us)},
+                         {150ms - 60s, limited(0s), admitted(1, 101'867us), {0}}});
+}
+
 TEST_CASE("a cost that the least rate never brings is an error", "[core][learned_rate]") {
   const auto fast = pace_of(ten, ten);
   const auto failed = [](Errc code) { return Verdict::failed(code); };

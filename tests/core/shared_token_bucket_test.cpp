@@ -145,6 +145,18 @@ TEST_CASE("a quota of never refuses for ever, and an unlimited one is kept by it
   CHECK(LongKernel(start).ask(0s, set(unlimited - 1, Inheritance::as_is, 1)).status == -38);
 }
 
+TEST_CASE("beyond a minute back a shared token bucket restarts with one request, empty beyond two",
+          "[core][shared_token_bucket]") {
+  check_moments(LongKernel(start), {{100s, set(5), admitted(5, 0s)},
+                                    {100s, acquire(5), admitted(0, 500ms)},
+                                    {-20s, acquire(1), turned_away(120'100ms, 120'500ms)},
+                                    {-20s - 1us, acquire(2), admitted(0, 500ms)}});
+  check_moments(LongKernel(start), {{100s, set(5), admitted(5, 0s)},
+                                    {100s, acquire(4), admitted(1, 400ms)},
+                                    {40s, acquire(2), turned_away(60'100ms, 60'400ms, 1)},
+                                    {40s - 1us, acquire(2), admitted(0, 500ms)}});
+}
+
 TEST_CASE("a shared token bucket's arguments out of range are errors",
           "[core][shared_token_bucket][C-078]") {
   const Verdict wrong = Verdict::failed(Errc::invalid_argument);

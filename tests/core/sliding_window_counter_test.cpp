@@ -47,6 +47,17 @@ TEST_CASE("the window before weighs what a sliding window would still cover of i
                                     {180s, acquire(10), admitted(0, 120s)}});
 }
 
+TEST_CASE("beyond a minute back the counter restarts with one request",
+          "[core][sliding_window_counter]") {
+  check_moments(LongKernel(start), {{100s, acquire(10), admitted(0, 80s)},
+                                    {0s, acquire(1), turned_away(126s, 180s)},
+                                    {-1us, peek(1), admitted(1, 60s + 1us)},
+                                    {-1us, acquire(1), admitted(0, 60s + 1us)},
+                                    {-1us, acquire(1), turned_away(6s + 1us, 60s + 1us)},
+                                    {6s - 1us, acquire(1), turned_away(1us, 54s + 1us)},
+                                    {6s, acquire(1), admitted(0, 114s)}});
+}
+
 TEST_CASE("a counter's arguments out of range are errors",
           "[core][sliding_window_counter][C-078]") {
   using enum Rule::Change;

@@ -241,7 +241,14 @@ TEST_CASE("beyond as many intervals as are told apart, the rest is as full as ca
                          {75s, peek(1), admitted(500 - 24, 24s)}});
 }
 
-TEST_CASE("when time restarts, a full log takes a grant", "[core][sliding_window]") {
+TEST_CASE(
+    "when time restarts, what is of the clock's microsecond stays, and a full log takes a grant",
+    "[core][sliding_window]") {
+  check_moments(windows({{9, 60s}}), {{0s, acquire(2), admitted(7, 60s)},
+                                      {10s, acquire(1), admitted(6, 60s)},
+                                      {80s, acquire(3), admitted(6, 60s)},
+                                      {10s, acquire(2), admitted(1, 60s), logged(0, 3, 10s, {1})},
+                                      {10s, back(1, 2, 10s), admitted(2, 60s), {1, 2}}});
   LongKernel full = windows({{Word{1} << 40, 600s}});
   for (Word i = 1; i < Rule::max_entries; ++i) {
     REQUIRE(full.ask(Span{i}, acquire(1)).status == Verdict::allowed);

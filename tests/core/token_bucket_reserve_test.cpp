@@ -76,6 +76,24 @@ TEST_CASE("tokens that come in lumps come at whole intervals", "[core][token_buc
                                     {2s, peek(5, 0s, lumps), admitted(5, 0s)}});
 }
 
+TEST_CASE("what is given back is what has not drained of a grant, in full all that is spent",
+          "[core][token_bucket]") {
+  const auto in_full = [](Ask ask) {
+    ask.row = &token_bucket_refund_in_full;
+    return ask;
+  };
+  const std::vector<LongMoment> grants{{0ms, spend(5), admitted(0, 500ms)},
+                                       {400ms, spend(4), admitted(0, 500ms)}};
+  LongKernel undrained(start);
+  check_moments(undrained, grants);
+  check_moments(undrained, {{450ms, give(5, 3, 0, 0s), admitted(1, 350ms), {1, 0, start}}});
+  LongKernel full(start);
+  check_moments(full, grants);
+  check_moments(full, {{450ms, in_full(give(5, 3, 0, 0s)), admitted(3, 150ms), {3, 0, start}},
+                       {450ms, in_full(give(5, 2, 0, 0s)), admitted(5, 0s), {1, 0, start}},
+                       {500ms, in_full(give(5, 2, 0, 0s)), admitted(5, 0s), {0, 0, start}}});
+}
+
 TEST_CASE("arguments of the full form out of range are errors", "[core][token_bucket][C-078]") {
   const Verdict wrong = Verdict::failed(Errc::invalid_argument);
   const Verdict cost = Verdict::failed(Errc::invalid_cost);
