@@ -1,6 +1,7 @@
 // Looking at a file of limits, and replacing tables.
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <stdexcept>
 #include <utility>
 
@@ -62,8 +63,8 @@ LimitWatch::Look LimitWatch::look() const {
   if (error) return {};
   const auto changed = std::filesystem::last_write_time(path_, error);
   now.changed = static_cast<std::int64_t>(changed.time_since_epoch().count());
-  now.is_there = !error;
-  return error ? Look{} : now;
+  now.is_readable = !error && std::ifstream(path_).is_open();
+  return now.is_readable ? now : Look{};
 }
 
 bool LimitWatch::poke() {

@@ -1,4 +1,6 @@
 // Files of limits that change while they are watched.
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -149,15 +151,31 @@ TEST_CASE("a file that is half written, removed and written again loses nothing"
   CHECK(w.api->limit_of("a") == Quota::per_second(30));
 }
 
-TEST_CASE("a file that was never there is told once, and read when it comes", "[config]") {
-  Watched w(first);
+TEST_CASE("a file that is not there, or may not be read, is told once, and read when it can be",
+          "[config]") {
+  const bool is_there = GENERATE(false, true);
+  CAPTURE(is_there);
+  Watched w("[api]\neveryone = \"20/s\"\n");
   w.watch.keep("api", w.api);
-  std::filesystem::remove(w.path);
+  using std::filesystem::perms;
+  const perms allowed = std::filesystem::status(w.path).permissions();
+  const bool is_root = ::geteuid() == 0;  // who may read every file
+  if (is_there) {
+    std::filesystem::permissions(w.path, perms::none);
+    if (is_root) REQUIRE(::seteuid(65'534) == 0);
+  } else {
+    std::filesystem::remove(w.path);
+  }
   CHECK_FALSE(w.look_twice());
   CHECK_FALSE(w.look_twice());
+  if (is_root) REQUIRE(::seteuid(0) == 0);
   REQUIRE(w.told.size() == 1);
   CHECK(w.told[0].error == w.path + ": cannot be read");
-  w.write("[api]\neveryone = \"20/s\"\n");
+  if (is_there) {
+    std::filesystem::permissions(w.path, allowed);
+  } else {
+    w.write("[api]\neveryone = \"20/s\"\n");
+  }
   CHECK(w.look_twice());
 }
 

@@ -115,11 +115,12 @@ class LimitWatch {
     std::string name;
     std::function<Replace(const LimitFile&)> read;  // throws what is wrong in the file
   };
-  /// What tells two contents of the file apart.
+  /// What tells two contents of the file apart. One that may not be read has none: it is read when
+  /// it may be, which changes neither its size nor its time.
   struct Look {
     std::uintmax_t size = 0;
     std::int64_t changed = 0;
-    bool is_there = false;
+    bool is_readable = false;
     friend bool operator==(const Look&, const Look&) = default;
   };
 
