@@ -122,7 +122,6 @@ TEST_CASE("who waits now, and what is held, are gauges", "[observe][metrics]") {
   CHECK(waiting == "sluice_waiting{limiter=\"jobs\"} 1\n");
   CHECK(c.samples("sluice_waiting") == "sluice_waiting{limiter=\"jobs\"} 0\n");
   CHECK(c.samples("sluice_leases_held") == "sluice_leases_held{limiter=\"jobs\"} 0\n");
-  CHECK(c.samples("sluice_leases_lost") == "sluice_leases_lost_total{limiter=\"jobs\"} 0\n");
 }
 
 TEST_CASE("a gate is closed until its latest end", "[observe][metrics]") {
@@ -156,9 +155,11 @@ TEST_CASE("a gate is closed while another of its scopes is", "[observe][metrics]
 
   // More scopes than are known apart: those count until their end.
   for (int i = 0; i < 1001; ++i) gates.close(gates.scope("account", i), 3s);
+  gates.close(gates.scope("account", 1001), 1s);
   for (int i = 0; i < 1001; ++i) gates.open(gates.scope("account", i));
+  c.clock.advance(3s - 1us);
   CHECK(c.samples("sluice_gate_closed") == closed);
-  c.clock.advance(3s);
+  c.clock.advance(1us);
   CHECK(c.samples("sluice_gate_closed") == open);
   for (int i = 2000; i < 3001; ++i) gates.close(gates.scope("account", i), 3s);
   c.clock.advance(3s);
@@ -173,9 +174,9 @@ TEST_CASE("round trips are counted by store and by the server that was asked",
   class Far final : public StoreWrapper {
    public:
     Far(Store& inner, VirtualClock& clock) : StoreWrapper(inner), clock_(clock) {}
-    [[nodiscard]] Decision decide_one(const Step& step, std::error_code& error) noexcept override {
+    void execute(const Plan& plan, Completion done) noexcept override {
       clock_.advance(300ms);
-      return StoreWrapper::decide_one(step, error);
+      StoreWrapper::execute(plan, std::move(done));
     }
     [[nodiscard]] bool stamps_by_clock() const noexcept override { return false; }
     [[nodiscard]] StorePart part_of(const Key& key) const noexcept override {
@@ -189,7 +190,8 @@ TEST_CASE("round trips are counted by store and by the server that was asked",
   Far far(*c.inner, c.clock);
   ObservedStore store(far, c.metrics, "far");
   const TokenBucket bucket(store, "api", Quota::per_second(10));
-  for (const char* const key : {"alice", "bob", "alice"}) (void)bucket.try_acquire(key);
+  for (const char* const key : {"alice", "bob"}) (void)bucket.try_acquire(key);
+  (void)decide(store, {bucket.acquire_step("alice"), bucket.acquire_step("bob")});  // of the first
   CHECK(c.samples("sluice_store_request_seconds") ==
         "sluice_store_request_seconds_count{store=\"far\",part=\"0\"} 1\n"
         "sluice_store_request_seconds_sum{store=\"far\",part=\"0\"} 0.3\n"
@@ -197,20 +199,72 @@ TEST_CASE("round trips are counted by store and by the server that was asked",
         "sluice_store_request_seconds_sum{store=\"far\",part=\"1\"} 0.6\n");
 }
 
-TEST_CASE("retries, breakers and connections have their counters", "[observe][metrics]") {
+TEST_CASE("leases, tries, breakers, connections and failures have their counters, each its own",
+          "[observe][metrics]") {
   Counted c;
-  c.metrics.try_failed(
-      {.limiter = "api", .reason = FailedTryEvent::Reason::transient, .is_retried = true});
-  c.metrics.try_failed({.limiter = "api", .reason = FailedTryEvent::Reason::rate_limited});
+  const auto times = [](int count, auto tell) {
+    for (int i = 0; i < count; ++i) tell();
+  };
+  using Lease = LeaseEvent::Change;
+  for (const auto& [change, count] : {std::pair(Lease::granted, 9),
+                                      {Lease::renewal_failed, 5},
+                                      {Lease::released, 1},
+                                      {Lease::lost, 2}}) {
+    times(count, [&] { c.metrics.lease_changed({.change = change, .limiter = "jobs"}); });
+  }
+  CHECK(c.samples("sluice_lease") ==
+        "sluice_leases_held{limiter=\"jobs\"} 6\n"
+        "sluice_leases_lost_total{limiter=\"jobs\"} 2\n"
+        "sluice_lease_renewals_failed_total{limiter=\"jobs\"} 5\n");
+
+  using Reason = FailedTryEvent::Reason;
+  for (const auto& [reason, is_retried, count] : {std::tuple(Reason::rate_limited, true, 1),
+                                                  {Reason::transient, true, 2},
+                                                  {Reason::rate_limited, false, 3},
+                                                  {Reason::transient, false, 4}}) {
+    times(count, [&] {
+      c.metrics.try_failed({.limiter = "api", .reason = reason, .is_retried = is_retried});
+    });
+  }
   CHECK(c.samples("sluice_call") ==
-        "sluice_call_retries_total{call=\"api\",reason=\"transient\"} 1\n"
-        "sluice_calls_given_up_total{call=\"api\",reason=\"rate_limited\"} 1\n");
-  c.metrics.breaker_changed(
-      {"redis", 3, CircuitBreaker::State::closed, CircuitBreaker::State::open});
-  CHECK(c.samples("sluice_breaker") == "sluice_breaker_state{store=\"redis\",part=\"3\"} 2\n");
-  c.metrics.connection_changed({.store = "redis", .change = ConnectionEvent::Change::lost});
+        "sluice_call_retries_total{call=\"api\",reason=\"rate_limited\"} 1\n"
+        "sluice_call_retries_total{call=\"api\",reason=\"transient\"} 2\n"
+        "sluice_calls_given_up_total{call=\"api\",reason=\"rate_limited\"} 3\n"
+        "sluice_calls_given_up_total{call=\"api\",reason=\"transient\"} 4\n");
+
+  using State = CircuitBreaker::State;
+  c.metrics.breaker_changed({"redis", 3, State::closed, State::open});
+  c.metrics.breaker_changed({"redis", 4, State::open, State::half_open});
+  c.metrics.breaker_changed({"redis", 5, State::half_open, State::closed});
+  CHECK(c.samples("sluice_breaker") ==
+        "sluice_breaker_state{store=\"redis\",part=\"3\"} 2\n"
+        "sluice_breaker_state{store=\"redis\",part=\"4\"} 1\n"
+        "sluice_breaker_state{store=\"redis\",part=\"5\"} 0\n");
+
+  using Connection = ConnectionEvent::Change;
+  for (const auto& [change, count] : {std::pair(Connection::connected, 1),
+                                      {Connection::failed, 2},
+                                      {Connection::lost, 3},
+                                      {Connection::other_server, 4}}) {
+    times(count, [&] { c.metrics.connection_changed({.store = "redis", .change = change}); });
+  }
+  const std::string connections = "sluice_store_connections_total{store=\"redis\",change=";
   CHECK(c.samples("sluice_store_connections") ==
-        "sluice_store_connections_total{store=\"redis\",change=\"lost\"} 1\n");
+        connections + "\"connected\"} 1\n" + connections + "\"failed\"} 2\n" + connections +
+            "\"lost\"} 3\n" + connections + "\"other_server\"} 4\n");
+
+  const TokenBucket bucket(c.store, "api", Quota::per_second(10));
+  const Step step = bucket.acquire_step("a");
+  const std::error_code ours = Errc::not_connected;
+  const std::error_code foreign(ours.value(), std::generic_category());
+  for (const auto& [error, count] : {std::pair(ours, 1), {foreign, 2}}) {
+    times(count, [&] {
+      c.metrics.decided({.step = step, .decision = {}, .error = error, .store = "redis"});
+    });
+  }
+  CHECK(c.samples("sluice_store_failures") ==
+        "sluice_store_failures_total{store=\"redis\",error=\"other\"} 2\n"
+        "sluice_store_failures_total{store=\"redis\",error=\"not_connected\"} 1\n");
 }
 
 TEST_CASE("the units of a watched prefetch store have counters, until its watch ends",
@@ -334,6 +388,10 @@ TEST_CASE("admitted keys are sampled without a bias", "[observe][metrics]") {
   CHECK(admitted[0].key == "more often");
   CHECK(static_cast<double>(admitted[0].count) == Approx(30'000).margin(6 * 700));
   CHECK(static_cast<double>(admitted[1].count) == Approx(10'000).margin(6 * 400));
+  // What is refused is counted each time.
+  const TokenBucket closed(c.store, "closed", Quota::never());
+  for (int i = 0; i < 3; ++i) (void)closed.try_acquire("k");
+  CHECK(c.metrics.busiest(Metrics::Busy::refused).at(0).count == 3);
 }
 
 TEST_CASE("options out of range are refused with the range", "[observe][metrics]") {

@@ -257,6 +257,11 @@ TEST_CASE("closures of gates are told", "[observe]") {
   CHECK(o.events.take() == Lines{scope_of_ads + " closed until " + std::to_string(now + 3'000'000),
                                  scope_of_ads + " closed until " + std::to_string(now + 10'000'000),
                                  scope_of_ads + " open"});
+  const TokenBucket empty(o.store, "empty", Quota::per_hour(1).burst(1));
+  (void)empty.try_acquire("a");
+  (void)o.events.take();
+  CHECK_FALSE(decide(o.store, {gates.close_step(scope, 3s), empty.acquire_step("a")}));
+  CHECK(o.events.take() == Lines{"decided empty a 1 refused"});  // and nothing is closed
   CHECK(gates.pass(scope));
   CHECK(o.events.take() == Lines{"decided ads account=acme 1 allowed"});
   CHECK(gates.acquire(scope, 1s));

@@ -5,11 +5,13 @@
 #include <memory>
 
 #include "sluice/testing/faulty_store.hpp"
+#include "src/core/error_names.hpp"
 #include "tests/catch.hpp"
 #include "tests/observe/events.hpp"
 #include "tests/support/limiters.hpp"
 #include "tests/support/seed.hpp"
 #include "tests/support/temporary_file.hpp"
+#include "tests/support/wire_store.hpp"
 
 namespace sluice::test {
 
@@ -276,11 +278,31 @@ TEST_CASE("a store that fails does not fail a call for its shadow", "[observe][s
   Shadowed s;
   const TokenBucket next(s.store, "next", Quota::per_second(1));
   const TokenBucket now(s.store, "now", Quota::per_second(5));
-  s.inner.fail_all(testing::Fault::not_executed(Errc::not_connected));
-  CHECK(next.try_acquire("a"));
-  CHECK(s.events.take() ==
-        Lines{"decided next a 1 " + make_error_code(Errc::not_connected).message() + " (shadow)"});
+  s.clock.advance(1s);
   std::error_code error;
+  for (const auto& [code, name] : detail::error_names()) {
+    CAPTURE(name);
+    s.inner.fail_all(testing::Fault::not_executed(code));
+    constexpr std::array told{
+        Errc::invalid_cost,   Errc::invalid_key,    Errc::invalid_argument,
+        Errc::invalid_plan,   Errc::duplicate_key,  Errc::unsupported_operation,
+        Errc::not_configured, Errc::config_changed, Errc::outside_calendar,
+        Errc::would_deadlock, Errc::cancelled,      Errc::shut_down,
+        Errc::forked};
+    const bool fails = std::ranges::count(told, code) > 0;
+    const bool is_refusal = code == Errc::cost_exceeds_capacity;
+    const std::string what = is_refusal ? "refused" : make_error_code(code).message();
+    const Lines lines{"decided next a 1 " + what + " (shadow)"};
+    const auto check = [&](const std::error_code& failed, const Decision& decision) {
+      CHECK(failed == (fails ? make_error_code(code) : std::error_code()));
+      CHECK(s.events.take() == (fails ? Lines{} : lines));
+      if (!failed) CHECK((decision.allowed && decision.at == s.clock.now()));
+    };
+    const Decision decision = next.try_acquire("a", 1, error);
+    check(error, decision);
+    next.try_acquire_then("a", 1, check);
+  }
+  s.inner.fail_all(testing::Fault::not_executed(Errc::not_connected));
   CHECK_FALSE(decide(s.store, {now.acquire_step("a"), next.acquire_step("a")}, error));
   CHECK(error == Errc::not_connected);
   CHECK(s.events.take().empty());
@@ -362,6 +384,32 @@ TEST_CASE("alternatives and batches have shadows too", "[observe][shadow]") {
         Lines{"decided next a 1 refused (shadow)", "decided after a 1 refused (shadow)"});
 }
 
+TEST_CASE("a shadow is asked within the time and under the stop token of its plan",
+          "[observe][shadow]") {
+  VirtualClock clock;
+  const auto decides = make_virtual_store(clock);
+  WireStore wire(*decides);
+  Events events;
+  ShadowStore store(static_cast<Store&>(wire), events, {"next"});
+  const TokenBucket now(store, "now", Quota::per_minute(1));
+  const TokenBucket next(store, "next", Quota::per_minute(1));
+  const std::array steps{next.acquire_step("a"), now.acquire_step("a")};
+  StopSource stop;
+  bool is_answered = false;
+  decide_then(store, Plan(steps).within(7ms).cancelled_by(stop.get_token()),
+              [&](const Outcome& outcome) { is_answered = !outcome.error; });
+  for (const char* const name : {"now", "next"}) {
+    INFO(name);
+    REQUIRE(wire.pending() == 1);
+    CHECK(wire.plan(0).steps()[0].key.name() == name);
+    CHECK(wire.plan(0).timeout() == 7ms);
+    CHECK(wire.plan(0).stop().stop_possible());
+    wire.decide(0);
+    wire.deliver(0);
+  }
+  CHECK(is_answered);
+}
+
 TEST_CASE("calls under way end with a shadow store", "[observe][shadow]") {
   VirtualClock clock;
   const auto decides = make_virtual_store(clock);
@@ -407,6 +455,7 @@ TEST_CASE("metrics count a shadow that could not decide as a failure of its stor
   ShadowStore store(static_cast<Store&>(inner), metrics, {"next"}, "redis");
   CHECK(TokenBucket(store, "next", Quota::per_second(1)).try_acquire("a"));
   CHECK(metrics.counts("next").shadow_refusals == 0);
+  CHECK(metrics.counts("next").failed == 0);  // the call went ahead
   CHECK(metrics.text().find("sluice_store_failures_total{store=\"redis\",") != std::string::npos);
 }
 
