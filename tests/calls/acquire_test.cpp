@@ -384,11 +384,12 @@ TEST_CASE("what was refunded is not given back again", "[claims]") {
 
 TEST_CASE("a claim is settled once, and what then stands charged is refunded", "[claims]") {
   VirtualClock clock;
-  const auto store = make_virtual_store(clock);
-  const TokenBucket tokens(*store, "t", Quota::per_hour(100));
-  const SlidingWindow windows(*store, "w", {{100, 1h}});
-  const FixedWindow fixed(*store, "f", 100, Calendar::every(1h));
-  const SlidingWindowCounter counter(*store, "c", {100, 1h});
+  const auto inner = make_virtual_store(clock);
+  testing::FaultyStore store(*inner);
+  const TokenBucket tokens(store, "t", Quota::per_hour(100));
+  const SlidingWindow windows(store, "w", {{100, 1h}});
+  const FixedWindow fixed(store, "f", 100, Calendar::every(1h));
+  const SlidingWindowCounter counter(store, "c", {100, 1h});
   const std::vector<Claim> claims{
       {tokens, "a", 20}, {windows, "a", 20}, {fixed, "a", 20}, {counter, "a", 20}};
   const auto left = [&] {
@@ -403,7 +404,10 @@ TEST_CASE("a claim is settled once, and what then stands charged is refunded", "
   Grants granted = acquire(claims, 0s);
   REQUIRE(left() == all(40));
   for (std::size_t claim = 0; claim < 4; ++claim) {
-    granted.settle(claim, actual);
+    store.fail_all(testing::Fault::not_executed());
+    CHECK_THROWS_AS(granted.settle(claim, actual), std::system_error);
+    store.heal();
+    granted.settle(claim, actual);  // which had failed
     CHECK_THROWS_WITH(granted.settle(claim, 0), Catch::Contains("was settled before"));
   }
   CHECK(left() == all(60 - actual));

@@ -138,19 +138,22 @@ TEST_CASE("alternatives that have a limit in common charge it once", "[first_of]
   CHECK(all.waiting("x") == 0);
 }
 
-TEST_CASE("alternatives are drawn by weight, and one of weight 0 is the last", "[first_of]") {
+TEST_CASE("alternatives are drawn by weight, and those of weight 0 are the last, in their order",
+          "[first_of]") {
   Bench bench;
   const FixedWindow wide(bench.store, "wide", 100'000, Calendar::every(24h));
-  const auto alternatives =
-      first_of({{{wide, "a"}}, {{wide, "b"}}, {{wide, "c"}}}).by_weight({3, 1, 0});
-  std::array<int, 3> chosen{};
+  const auto alternatives = first_of({{{wide, "a"}}, {{wide, "b"}}, {{wide, "c"}}, {{wide, "d"}}})
+                                .by_weight({3, 1, 0, 0});
+  std::array<int, 4> chosen{};
   for (int i = 0; i < 4'000; ++i) ++chosen[acquire(alternatives, 0s).alternative()];
-  CHECK(chosen[2] == 0);
+  CHECK(chosen[2] + chosen[3] == 0);
   CHECK(chosen[0] > 2'850);  // 3,000, and a deviation of 27
   CHECK(chosen[0] < 3'150);
   (void)wide.penalize("a", 100'000);
   (void)wide.penalize("b", 100'000);
   CHECK(acquire(alternatives, 0s).alternative() == 2);
+  (void)wide.penalize("c", 100'000);
+  CHECK(acquire(alternatives, 0s).alternative() == 3);
 }
 
 TEST_CASE("a refusal is that of the alternative that would be granted first", "[first_of]") {
@@ -163,6 +166,10 @@ TEST_CASE("a refusal is that of the alternative that would be granted first", "[
   CHECK(refused.alternative() == 1);
   CHECK(refused.decision().retry_after == 1s);
   CHECK(bench.keys.waiting("a") == 0);
+  const FixedWindow hours(bench.store, "hours", 1, Calendar::every(1h));
+  REQUIRE(hours.try_acquire("x"));
+  const Call call(first_of({{{hours, "x"}}, {{bench.keys, "b"}}}), {.deadline = 500ms});
+  CHECK_THROWS_WITH(call([] {}), "\"keys\" did not grant the call in time");
   bench.clock.advance(1s);
   CHECK(bench.left("b") == 1);
   CHECK(acquire(bench.both(), 0s).alternative() == 0);

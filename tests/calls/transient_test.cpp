@@ -163,6 +163,10 @@ TEST_CASE("refusals and failures share one count of tries, one budget and one ro
     CHECK((at[i] - at[i - 1] >= most / 2 && at[i] - at[i - 1] <= most));
     most = std::min<Span>(5s, 2 * most);
   }
+  const Time begin = world.clock.now();
+  const Call soon({{world.tokens, "a"}}, {.attempts = 50, .base = 1us, .cap = 1us});
+  CHECK_THROWS_AS(soon([] { throw Transient(Served::no); }), Transient);
+  CHECK(world.clock.now() == begin + 49us);  // no pause is empty
 }
 
 TEST_CASE("a pause that would end behind the deadline or the end is not begun",

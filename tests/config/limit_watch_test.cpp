@@ -71,6 +71,10 @@ TEST_CASE("a watch replaces its tables when the file has changed and is at rest"
         Lines{"api: everyone: 10/s -> 20/s", "jobs: key \"a\": as everyone -> 9"});
   CHECK_FALSE(w.look_twice());
   CHECK(w.told.size() == 1);
+  --w.written;  // within the same tick
+  w.write("[api]\neveryone = \"20/s\"\n[jobs]\neveryone = 5\nkeys.a = 19\n");
+  CHECK(w.look_twice());
+  CHECK(w.jobs->limit_of("a") == 19);
 }
 
 TEST_CASE("a file that is wrong in one table changes none, and is told once", "[config]") {
@@ -179,17 +183,31 @@ TEST_CASE("a file that is not there, or may not be read, is told once, and read 
   CHECK(w.look_twice());
 }
 
-TEST_CASE("a watch looks on a thread of its own, by its clock", "[config]") {
+TEST_CASE("a watch looks on a thread of its own each period, whatever `told` has thrown",
+          "[config]") {
   Watched w(first);
-  w.watch.keep("api", w.api);
+  int told = 0;
+  const auto throws = [&told](const config::FileChange&) { throw ++told; };
+  config::LimitWatch watch(w.path, w.clock, throws, {.period = 10s});
+  watch.keep("api", w.api);
   const VirtualClock::AutoAdvance moving(w.clock);
-  w.watch.start();
-  w.watch.start();
-  w.write("[api]\neveryone = \"20/s\"\n");
-  ManualResetEvent waker;
-  w.clock.wait_until(w.clock.now() + 3s, waker);
-  w.watch.stop();
-  CHECK(w.api->limit_of("a") == Quota::per_second(20));
+  const auto pass = [&w](Span span) {
+    ManualResetEvent nobody;
+    w.clock.wait_until(w.clock.now() + span, nobody);
+  };
+  watch.start();
+  watch.start();
+  pass(15s);
+  for (const int rate : {20, 30}) {  // in files of one size
+    const Quota before = w.api->limit_of("a");
+    w.write("[api]\neveryone = \"" + std::to_string(rate) + "/s\"\n");
+    pass(10s);
+    CHECK(w.api->limit_of("a") == before);  // it was seen once
+    pass(10s);
+    CHECK(w.api->limit_of("a") == Quota::per_second(rate));
+  }
+  watch.stop();
+  CHECK(told == 2);
 }
 
 TEST_CASE("a watch rejects a period that is too short, no table, and one name twice", "[config]") {

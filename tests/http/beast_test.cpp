@@ -4,6 +4,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/beast/http/empty_body.hpp>
+#include <stdexcept>
 #include <string>
 
 #include "sluice/sluice.hpp"
@@ -45,6 +46,7 @@ TEST_CASE("a coroutine decides a request, and makes the response to a refusal", 
   CHECK(response[beast::field::retry_after] == "1");
   CHECK(response["RateLimit"] == "\"api\";r=2;t=1");
   CHECK(response.body() == "too many requests\n");
+  CHECK(response[beast::field::content_type] == "text/plain");
   CHECK(response[beast::field::content_length] == std::to_string(response.body().size()));
 
   beast::response<beast::string_body> own;
@@ -61,13 +63,17 @@ TEST_CASE("a client throws what a Call knows, and reads what the API says", "[ht
   CHECK(feedback.windows()[0].remaining == 4);
 
   response.result(beast::status::too_many_requests);
-  response.set(beast::field::retry_after, "30");
-  try {
-    (void)http::require_served(response);
-    FAIL("it has returned");
-  } catch (const RateLimited& limited) {
-    CHECK(limited.retry_after() == 30s);
-  }
+  response.set(beast::field::retry_after, "Mon, 12 Jan 1970 13:47:10 GMT");
+  const auto wait = [&](const http::ParseOptions& options) {
+    try {
+      (void)http::require_served(response, Time{1'000'000s}, options);
+    } catch (const RateLimited& limited) {
+      return limited.retry_after();
+    }
+    throw std::logic_error("it has returned");
+  };
+  CHECK(wait({}) == 30s);
+  CHECK(wait({.longest = 20s}) == 20s);
   response.result(beast::status::service_unavailable);
   CHECK_THROWS_AS(http::require_served(response), Transient);
   response.result(beast::status::not_found);

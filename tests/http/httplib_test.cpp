@@ -83,6 +83,24 @@ TEST_CASE("a server with cpp-httplib limits each key by its tier, and a client r
   CHECK(server.served == 2);
 }
 
+TEST_CASE("a client waits as the API says, by the time and the bound that it is given",
+          "[http][httplib]") {
+  const auto wait = [](const http::ParseOptions& options) {
+    auto response = std::make_unique<httplib::Response>();
+    response->status = 429;
+    response->set_header("Retry-After", "Mon, 12 Jan 1970 13:47:10 GMT");
+    const httplib::Result refused{std::move(response), httplib::Error::Success};
+    try {
+      (void)http::require_served(refused, Time{1'000'000s}, options);
+    } catch (const RateLimited& limited) {
+      return limited.retry_after();
+    }
+    throw std::logic_error("it has returned");
+  };
+  CHECK(wait({}) == 30s);
+  CHECK(wait({.longest = 20s}) == 20s);
+}
+
 TEST_CASE("what was not sent was not served, and what does not pass is no reason to try again",
           "[http][httplib]") {
   const auto failed = [](httplib::Error error) { return httplib::Result{nullptr, error}; };
@@ -94,11 +112,14 @@ TEST_CASE("what was not sent was not served, and what does not pass is no reason
     }
     throw std::logic_error("it has returned");
   };
-  CHECK(served(httplib::Error::Connection) == Served::no);
-  CHECK(served(httplib::Error::ConnectionTimeout) == Served::no);
-  CHECK(served(httplib::Error::Read) == Served::perhaps);
-  CHECK(served(httplib::Error::Write) == Served::perhaps);
-  for (const auto error : {httplib::Error::SSLServerVerification, httplib::Error::Canceled}) {
+  using Error = httplib::Error;
+  for (const auto error : {Error::Connection, Error::ConnectionTimeout, Error::SSLConnection}) {
+    CHECK(served(error) == Served::no);
+  }
+  for (const auto error : {Error::Read, Error::Write, Error::Unknown}) {
+    CHECK(served(error) == Served::perhaps);
+  }
+  for (const auto error : {Error::SSLServerVerification, Error::Canceled}) {
     CHECK_THROWS_AS(http::require_served(failed(error)), std::runtime_error);
     try {
       (void)http::require_served(failed(error));
