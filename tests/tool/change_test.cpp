@@ -1,4 +1,6 @@
 // reset, block, open and close on a real server.
+#include <fmt/format.h>
+
 #include <map>
 #include <thread>
 
@@ -40,25 +42,28 @@ TEST_CASE("a change wants a yes, and says what it will do", "[redis]") {
 TEST_CASE("reset makes the limit start anew, and wakes who waits", "[redis]") {
   if (redis_left_out()) return;
   Site site;
-  const TokenBucket bucket(*site.store, "api", Quota::per_day(5));
+  RedisOptions options = options_of(site.server);
+  options.key_prefix = "p:";
+  const auto store = make_redis_store(std::move(options));
+  const TokenBucket bucket(*store, "api", Quota::per_day(5));
   REQUIRE(bucket.try_acquire("a", 5).allowed);
   const std::string line = detail::wait_line_name(bucket.acquire_step("a").key);
   const Key waits{"a", std::string_view(line)};
-  REQUIRE(decide(*site.store, Step{&wait_line_enter, waits, {word_limit, 7, 1, 600'000'000, 1}})
-              .allowed);
+  REQUIRE(
+      decide(*store, Step{&wait_line_enter, waits, {word_limit, 7, 1, 600'000'000, 1}}).allowed);
   const std::string woken = detail::wake_up_name(line, 7, detail::Woken::by_release);
-  const std::string channel = render(Key{"a", std::string_view(woken)});
+  const std::string channel = "p:" + render(Key{"a", std::string_view(woken)});
   RedisClient listener(site.server.unix_socket());
   listener({"SUBSCRIBE", channel});
 
-  const Ran ran = site.run("reset '{a}:api:5/day' --yes --limit 5 --json");
+  const Ran ran = site.run("reset 'p:{a}:api:5/day' --yes --limit 5 --json");
   CHECK(ran.code == 0);
   const json changed = json_lines(ran.output).at(0);
   CHECK(changed["changed"] == "reset");
   CHECK(changed["before"] == "a token bucket, 5 of 5 used");
   CHECK(listener.read().elements.at(1).text == channel);
   CHECK(bucket.try_acquire("a", 5).allowed);
-  CHECK(site.run("reset '{b}:api:5/day' --yes").code == 2);
+  CHECK(site.run("reset '{a}:api:5/day' --yes").code == 2);
 }
 
 TEST_CASE("reset keeps what is configured", "[redis]") {
@@ -213,17 +218,19 @@ TEST_CASE("a gate is closed and opened, and nothing else is", "[redis]") {
   const Scope scope = gates.scope("account", "one two");
   const std::string key = "'{adwords}:account=one%20two'";
   CHECK(render(scope.key()) == "{adwords}:account=one%20two");
-  CHECK_THAT(site.run("close " + key + " --for 30min --yes").output,
-             contains_text("for 30m at") && contains_text("a gate, open"));
-  CHECK_FALSE(gates.pass(scope).allowed);
-  CHECK(gates.pass(scope).retry_after > 29min);
+  // Longer than a GateOptions::cap by default.
+  CHECK_THAT(site.run("close " + key + " --for 30h --yes").output,
+             contains_text("for 30h at") && contains_text("a gate, open"));
+  CHECK(gates.pass(scope).retry_after > 29h);
   CHECK_THAT(site.run("show " + key).output, contains_text("a gate, closed for"));
   CHECK_THAT(site.run("block " + key + " --for 1s --yes").output, contains_text("sluice close"));
   CHECK_THAT(site.run("open " + key + " --yes").output, contains_text("a gate, closed for"));
   CHECK(gates.pass(scope).allowed);
-  CHECK(site.run("close '{adwords}:account' --for 1s --yes").code == 2);
   site.client({"SET", "{adwords}:a=b", "x"});
-  CHECK(site.run("close '{adwords}:a=b' --for 1s --yes").code == 2);
+  for (const char* const other : {"account", "a=b", "c=", "=d", "e=f:10/s"}) {
+    INFO(other);
+    CHECK(site.run(fmt::format("close '{{adwords}}:{}' --for 1s --yes", other)).code == 2);
+  }
 }
 
 }  // namespace

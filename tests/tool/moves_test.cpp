@@ -369,9 +369,10 @@ TEST_CASE("import asks, checks the whole file first, and replaces nothing", "[mo
   CHECK_THAT(run("($SLUICE import $FILE --yes; echo code $?)"),
              contains_text(":4: lines behind") && contains_text("code 2"));
   CHECK(client({"EXISTS", "{a}:api:5/day"}).integer == 0);
-  file.write(good);
+  file.write(good.substr(0, good.find("end")) + "{c}:x 18 token_bucket 1 5 6\nend 2\n");
   CHECK_THAT(run("$SLUICE import /dev/stdin --yes <$FILE"),
-             contains_text("1 restored, 0 known there and left, 0 expired"));
+             contains_text("1 restored, 0 known there and left, 1 expired"));
+  file.write(good);
   CHECK(bucket.peek("a").remaining == 2);
   const auto ttl = client({"PTTL", "{a}:api:5/day"}).integer;
   CHECK(std::abs(ttl - client({"PTTL", "p:{a}:api:5/day"}).integer) < 1'000);

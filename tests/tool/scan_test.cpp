@@ -88,8 +88,11 @@ TEST_CASE("all keys are seen, and garbage is counted and named", "[redis]") {
   REQUIRE(lines.size() == filled.buckets + 1);
   check_totals(lines.back()["totals"], filled);
   const Ran text = sluice_tool(url_of(server), "keys");
-  CHECK_THAT(text.output, contains_text("250 of others") || contains_text("keys of others"));
-  CHECK_THAT(text.output, contains_text("of another type: 250, such as {user"));
+  CHECK_THAT(text.output, contains_text("9,000 keys of limiters") &&
+                              contains_text("a token bucket: 9,000, such as {user") &&
+                              contains_text("1,000 keys of others") &&
+                              contains_text("of another type: 250, such as {user"));
+  CHECK(shell(url_of(server), "\"$SLUICE\" keys 2>/dev/null >/dev/full").code == 2);
 }
 
 TEST_CASE("a prefix and a pattern choose keys", "[redis]") {

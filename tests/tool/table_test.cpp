@@ -65,6 +65,7 @@ TEST_CASE("a table gives each key the limit of its tier", "[redis]") {
   const TokenBucket bucket = site.bucket();
   REQUIRE(bucket.try_acquire("bob", 10).allowed);
   REQUIRE(bucket.try_acquire("alice", 150).allowed);
+  REQUIRE(bucket.try_acquire(std::string(Key::max_plain_bytes + 1, 'x')).allowed);  // of a hash
   const SlidingWindow windows(*site.store, "w", {{25, 1min}, {400, 1h}});
   REQUIRE(windows.try_acquire("bob", 24).allowed);
 
@@ -164,6 +165,7 @@ TEST_CASE("a table that is wrong is refused with its place", "[redis]") {
   Tables site;
   REQUIRE(site.bucket().try_acquire("bob").allowed);
   REQUIRE(SlidingWindow(*site.store, "w", {{25, 1min}, {400, 1h}}).try_acquire("bob").allowed);
+  REQUIRE(SlidingWindow(*site.store, "v", {{400, 1h}}).try_acquire("bob").allowed);
   REQUIRE(TokenBucket(*site.store, "own", Quota::per_day(6)).try_acquire("bob").allowed);
   const std::string show = "show '{bob}:api:table/1h'";
   const auto refused = [&](const Ran& ran, const std::string& why) {
@@ -184,6 +186,7 @@ TEST_CASE("a table that is wrong is refused with its place", "[redis]") {
   refused(site.with("watch --times 1 '{bob}:api:table/1h'", "partner"), "expected a quota");
   refused(site.with(show, "minutes"), "counted in table/1h, and the table has another unit");
   refused(site.with("show '{bob}:w:1min+1h,grants'", "single"), "and the table has others");
+  refused(site.with("show '{bob}:v:1h,grants'", "partner"), "and the table has others");
   refused(site.with("show '{bob}:own:6/day'", "own"), "which is not the rate of 5/day");
   refused(site.run(show + " --table " + site.file.path), "as limits.toml:api, got ");
   refused(site.with(show + " --quota 10/h", "api"), "--quota excludes --table");
