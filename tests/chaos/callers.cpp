@@ -8,14 +8,88 @@
 #include <vector>
 
 #include "sluice/fallback_store.hpp"
+#include "sluice/limiters/token_bucket.hpp"
 #include "sluice/memory_store.hpp"
-#include "tests/chaos/witness.hpp"
 #include "tests/support/redis_cluster.hpp"
 
 namespace sluice::chaos {
 namespace {
 
 using namespace std::chrono_literals;
+
+constexpr Word cost = 10'000;
+constexpr Word most = 1'000'000;
+constexpr int calls_of_a_key = 90;
+
+/// A key of one caller's own, whose answers show whether they belong to its calls. Each call costs
+/// 10,000 of a bucket that does not refill, and whose capacity ends in the digits of `id`. So what
+/// remains names the owner of the key in its last four digits, and the call in the others.
+class Witness {
+ public:
+  /// REQUIRES: id < 10,000, and no other witness on the same server has it.
+  Witness(Store& store, std::uint32_t id);
+
+  /// The step of the next call. Its key lives in this object.
+  [[nodiscard]] Step step() const;
+  [[nodiscard]] const std::string& tag() const noexcept { return tag_; }
+
+  /// Takes note of the answer. False if it does not belong to the call. `before` and `now` are
+  /// Board::upset at the beginning and at the end of the call: what the key held may be lost if it
+  /// is odd, or has changed since the last answer.
+  [[nodiscard]] bool hear(const std::error_code& error, const Decision& decision,
+                          std::uint64_t before, std::uint64_t now);
+
+ private:
+  void take_next_key();
+
+  std::uint32_t id_;
+  Word capacity_;
+  TokenBucket bucket_;
+  std::string tag_;
+  int keys_ = 0;
+  int calls_ = 0;            // of this key
+  Word last_ = 0;            // what remained after the last answer
+  Word unknown_ = 0;         // calls that may be charged later
+  std::uint64_t heard_ = 0;  // Board::upset at the last answer
+};
+
+Witness::Witness(Store& store, std::uint32_t id)
+    : id_(id),
+      capacity_(most + static_cast<Word>(id)),
+      bucket_(store, "witness", Quota::per(1, 30min).burst(capacity_)) {
+  take_next_key();
+}
+
+void Witness::take_next_key() {
+  tag_ = "w" + std::to_string(id_) + "-" + std::to_string(keys_++);
+  calls_ = 0;
+  last_ = capacity_;
+  unknown_ = 0;
+}
+
+Step Witness::step() const { return bucket_.acquire_step(tag_, cost); }
+
+bool Witness::hear(const std::error_code& error, const Decision& decision, std::uint64_t before,
+                   std::uint64_t now) {
+  bool is_right = true;
+  if (error) {
+    if (error == Failure::unknown) ++unknown_;
+  } else if (is_degraded(decision.source)) {
+    ++unknown_;  // the call behind it may be charged, if its deadline passed on a busy machine
+  } else {
+    const Word left = decision.remaining;
+    const Word charged = (last_ - left) / cost;
+    is_right = decision.allowed && left % cost == capacity_ % cost && left <= capacity_ - cost;
+    if (heard_ == before && before == now && now % 2 == 0) {
+      is_right = is_right && charged >= 1 && charged <= 1 + unknown_;
+      unknown_ -= charged - 1;
+    }
+    last_ = left;
+    heard_ = now;
+  }
+  if (++calls_ >= calls_of_a_key || !is_right) take_next_key();
+  return is_right;
+}
 
 /// What a call is about, and where its result is written.
 struct Question {

@@ -108,15 +108,15 @@ void judge(const Options& options, bool behind, Report& report) {
 
 }  // namespace
 
-void add_clock(CLI::App& app, Figures& figures) {
+void add_clock(Figures& figures) {
   const auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("clock", "10: a promoted replica's clock is wrong");
-  command->add_option("--shift", options->shift, "Seconds")->capture_default_str();
-  command->add_flag("--events", options->events, "Print the store's events on standard error");
-  figures.push_back({command, [options](Report& report) {
-                       judge(*options, true, report);
-                       judge(*options, false, report);
-                     }});
+  Command command =
+      figures.add("clock", "10: a promoted replica's clock is wrong", [options](Report& report) {
+        judge(*options, true, report);
+        judge(*options, false, report);
+      });
+  command.add("--shift", options->shift, "Seconds");
+  command.add("--events", options->events, "Print the store's events on standard error");
 }
 
 }  // namespace sluice::chaos

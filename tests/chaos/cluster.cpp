@@ -144,21 +144,19 @@ void run_killed(const Options& options, bool fallback, Report& report) {
 
 }  // namespace
 
-void add_cluster(CLI::App& app, Figures& figures) {
+void add_cluster(Figures& figures) {
   const auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("cluster", "4: slots move, masters change and die");
-  command->add_option("--failovers", options->failovers, "CLUSTER FAILOVER")->capture_default_str();
-  command->add_option("--moves", options->moves, "Slots moved")->capture_default_str();
-  command->add_option("--kills", options->kills, "Masters killed, in each of two runs")
-      ->capture_default_str();
-  command->add_option("--alive", options->alive, "Seconds before and behind each")
-      ->capture_default_str();
-  add_load(*command, options->load);
-  figures.push_back({command, [options](Report& report) {
-                       run_planned(*options, report);
-                       run_killed(*options, false, report);
-                       run_killed(*options, true, report);
-                     }});
+  Command command =
+      figures.add("cluster", "4: slots move, masters change and die", [options](Report& report) {
+        run_planned(*options, report);
+        run_killed(*options, false, report);
+        run_killed(*options, true, report);
+      });
+  command.add("--failovers", options->failovers, "CLUSTER FAILOVER");
+  command.add("--moves", options->moves, "Slots moved");
+  command.add("--kills", options->kills, "Masters killed, in each of two runs");
+  command.add("--alive", options->alive, "Seconds before and behind each");
+  command.add(options->load);
 }
 
 }  // namespace sluice::chaos

@@ -137,15 +137,13 @@ void run_cpu(const Options& options, Report& report) {
 
 }  // namespace
 
-void add_cpu(CLI::App& app, Figures& figures) {
+void add_cpu(Figures& figures) {
   const auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("cpu", "8: CPU of the client, by TLS and in a cluster");
-  command->add_option("--in-flight", options->in_flight, "Calls in flight")
-      ->check(CLI::Range(1, 1'000'000))
-      ->capture_default_str();
-  command->add_option("--seconds", options->duration, "Of each measurement")->capture_default_str();
-  command->add_option("--rounds", options->rounds, "Measurements")->capture_default_str();
-  figures.push_back({command, [options](Report& report) { run_cpu(*options, report); }});
+  Command command = figures.add("cpu", "8: CPU of the client, by TLS and in a cluster",
+                                [options](Report& report) { run_cpu(*options, report); });
+  command.add("--in-flight", options->in_flight, "Calls in flight", 1'000'000);
+  command.add("--seconds", options->duration, "Of each measurement");
+  command.add("--rounds", options->rounds, "Measurements");
 }
 
 }  // namespace sluice::chaos

@@ -38,16 +38,16 @@ void run_crash(const Options& options, bool aof, Report& report) {
 
 }  // namespace
 
-void add_crash(CLI::App& app, Figures& figures) {
+void add_crash(Figures& figures) {
   const auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("crash", "1: kill -9 in a rhythm, with and without AOF");
-  command->add_option("--seconds", options->duration, "How long")->capture_default_str();
-  command->add_option("--every", options->every, "Seconds between kills")->capture_default_str();
-  add_load(*command, options->load);
-  figures.push_back({command, [options](Report& report) {
-                       run_crash(*options, false, report);
-                       run_crash(*options, true, report);
-                     }});
+  Command command = figures.add("crash", "1: kill -9 in a rhythm, with and without AOF",
+                                [options](Report& report) {
+                                  run_crash(*options, false, report);
+                                  run_crash(*options, true, report);
+                                });
+  command.add("--seconds", options->duration, "How long");
+  command.add("--every", options->every, "Seconds between kills");
+  command.add(options->load);
 }
 
 }  // namespace sluice::chaos

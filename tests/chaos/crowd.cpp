@@ -116,18 +116,14 @@ void run_crowd(const Options& options, Report& report) {
 
 }  // namespace
 
-void add_crowd(CLI::App& app, Figures& figures) {
+void add_crowd(Figures& figures) {
   const auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("crowd", "7: many stores, and a server that restarts");
-  command->add_option("--stores", options->stores, "Stores in all")
-      ->check(CLI::Range(std::size_t{1}, most_stores))
-      ->capture_default_str();
-  command->add_option("--processes", options->processes, "Processes that they are in")
-      ->check(CLI::Range(1, 64))
-      ->capture_default_str();
-  command->add_option("--times", options->times, "Restarts")->capture_default_str();
-  command->add_option("--dead", options->dead, "Seconds without a server")->capture_default_str();
-  figures.push_back({command, [options](Report& report) { run_crowd(*options, report); }});
+  Command command = figures.add("crowd", "7: many stores, and a server that restarts",
+                                [options](Report& report) { run_crowd(*options, report); });
+  command.add("--stores", options->stores, "Stores in all", most_stores);
+  command.add("--processes", options->processes, "Processes that they are in", 64);
+  command.add("--times", options->times, "Restarts");
+  command.add("--dead", options->dead, "Seconds without a server");
 }
 
 }  // namespace sluice::chaos

@@ -209,27 +209,22 @@ void run_way(const Way& way, const Options& options, Report& report) {
 
 }  // namespace
 
-void add_cuts(CLI::App& app, Figures& figures) {
+void add_cuts(Figures& figures) {
   const auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("cuts", "5: the connection is cut behind each byte");
-  command->add_option("--stride", options->stride, "Bytes from one cut to the next")
-      ->check(CLI::Range(1, 1'000'000))
-      ->capture_default_str();
-  command
-      ->add_option("--long-cuts", options->long_cuts, "Cuts where scripts are sent, about so many")
-      ->check(CLI::Range(1, 1'000'000))
-      ->capture_default_str();
-  figures.push_back(
-      {command, [options](Report& report) {
-         for (const bool tls : {false, true}) {
-           const std::string way = tls ? "TLS" : "plain";
-           using enum RedisScripts;
-           run_way({way, tls}, *options, report);
-           run_way({way + ", script lost", tls, eval, true, true}, *options, report);
-           run_way({way + ", functions", tls, functions}, *options, report);
-           run_way({way + ", functions lost", tls, functions, true, true}, *options, report);
-         }
-       }});
+  Command command =
+      figures.add("cuts", "5: the connection is cut behind each byte", [options](Report& report) {
+        for (const bool tls : {false, true}) {
+          const std::string way = tls ? "TLS" : "plain";
+          using enum RedisScripts;
+          run_way({way, tls}, *options, report);
+          run_way({way + ", script lost", tls, eval, true, true}, *options, report);
+          run_way({way + ", functions", tls, functions}, *options, report);
+          run_way({way + ", functions lost", tls, functions, true, true}, *options, report);
+        }
+      });
+  command.add("--stride", options->stride, "Bytes from one cut to the next", 1'000'000);
+  command.add("--long-cuts", options->long_cuts, "Cuts where scripts are sent, about so many",
+              1'000'000);
 }
 
 }  // namespace sluice::chaos

@@ -82,14 +82,13 @@ void run_flush(const Options& options, Report& report) {
 
 }  // namespace
 
-void add_flush(CLI::App& app, Figures& figures) {
+void add_flush(Figures& figures) {
   const auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("flush", "5: SCRIPT FLUSH under load");
-  command->add_option("--seconds", options->duration, "How long")->capture_default_str();
-  command->add_option("--every", options->every_ms, "Milliseconds between flushes")
-      ->capture_default_str();
-  command->add_option("--threads", options->threads, "Callers")->capture_default_str();
-  figures.push_back({command, [options](Report& report) { run_flush(*options, report); }});
+  Command command = figures.add("flush", "5: SCRIPT FLUSH under load",
+                                [options](Report& report) { run_flush(*options, report); });
+  command.add("--seconds", options->duration, "How long");
+  command.add("--every", options->every_ms, "Milliseconds between flushes");
+  command.add("--threads", options->threads, "Callers");
 }
 
 }  // namespace sluice::chaos

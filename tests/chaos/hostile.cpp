@@ -225,13 +225,11 @@ void run_hostile(const Options& options, Report& report) {
 
 }  // namespace
 
-void add_hostile(CLI::App& app, Figures& figures) {
+void add_hostile(Figures& figures) {
   const auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("hostile", "7: servers, nodes and Sentinels that lie");
-  command->add_option("--rounds", options->rounds, "Calls of each caller to each server")
-      ->check(CLI::Range(1, 1'000))
-      ->capture_default_str();
-  figures.push_back({command, [options](Report& report) { run_hostile(*options, report); }});
+  Command command = figures.add("hostile", "7: servers, nodes and Sentinels that lie",
+                                [options](Report& report) { run_hostile(*options, report); });
+  command.add("--rounds", options->rounds, "Calls of each caller to each server", 1'000);
 }
 
 }  // namespace sluice::chaos

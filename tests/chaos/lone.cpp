@@ -187,16 +187,12 @@ void run_lone(const Options& options, Report& report) {
 
 }  // namespace
 
-void add_lone(CLI::App& app, Figures& figures) {
+void add_lone(Figures& figures) {
   const auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("lone", "9: the time of a lone blocking caller");
-  command->add_option("--rounds", options->rounds, "Measurements")
-      ->check(CLI::Range(1, 10'000))
-      ->capture_default_str();
-  command->add_option("--calls", options->calls, "Calls in each")
-      ->check(CLI::Range(1, 1'000'000))
-      ->capture_default_str();
-  figures.push_back({command, [options](Report& report) { run_lone(*options, report); }});
+  Command command = figures.add("lone", "9: the time of a lone blocking caller",
+                                [options](Report& report) { run_lone(*options, report); });
+  command.add("--rounds", options->rounds, "Measurements", 10'000);
+  command.add("--calls", options->calls, "Calls in each", 1'000'000);
 }
 
 }  // namespace sluice::chaos

@@ -2,6 +2,7 @@
 // Threading: one thread, which starts the servers; a figure has processes or threads of its own.
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -11,14 +12,39 @@
 
 namespace sluice::chaos {
 
-void add_load(CLI::App& command, Load& load) {
-  command.add_option("--processes", load.processes, "Processes of callers")
-      ->check(CLI::Range(1, static_cast<int>(most_processes)))
+void Command::add(const std::string& name, double& value, const std::string& text) {
+  command_->add_option(name, value, text)->capture_default_str();
+}
+void Command::add(const std::string& name, bool& flag, const std::string& text) {
+  command_->add_flag(name, flag, text);
+}
+void Command::add(const std::string& name, int& value, const std::string& text, int most) {
+  CLI::Option* const option = command_->add_option(name, value, text)->capture_default_str();
+  if (most > 0) option->check(CLI::Range(1, most));
+}
+void Command::add(const std::string& name, std::size_t& value, const std::string& text,
+                  std::size_t most) {
+  CLI::Option* const option = command_->add_option(name, value, text)->capture_default_str();
+  if (most > 0) option->check(CLI::Range(std::size_t{1}, most));
+}
+void Command::add(Load& load) {
+  add("--processes", load.processes, "Processes of callers", most_processes);
+  command_->add_option("--threads", load.threads, "Callers in each process")
+      ->check(CLI::Range(std::size_t{2}, most_threads))
       ->capture_default_str();
-  command.add_option("--threads", load.threads, "Callers in each process")
-      ->check(CLI::Range(2, static_cast<int>(most_threads)))
-      ->capture_default_str();
-  command.add_flag("--events", load.events, "Print the stores' events on standard error");
+  add("--events", load.events, "Print the stores' events on standard error");
+}
+
+Command Figures::add(const std::string& name, const std::string& text,
+                     std::function<void(Report&)> run) {
+  figures_.push_back({app_.add_subcommand(name, text), std::move(run)});
+  return Command(figures_.back().command);
+}
+
+void Figures::run(Report& report, bool all) const {
+  for (const Figure& figure : figures_) {
+    if (all || figure.command->parsed()) figure.run(report);
+  }
 }
 
 namespace {
@@ -28,15 +54,6 @@ namespace {
 void keep_files_in_memory() {
   constexpr const char* folder = "/dev/shm";
   if (::access(folder, W_OK | X_OK) == 0) ::setenv("TMPDIR", folder, 0);
-}
-
-int run(const Figures& figures, bool all, bool strict) {
-  Report report;
-  for (const Figure& figure : figures) {
-    if (all || figure.command->parsed()) figure.run(report);
-  }
-  report.print();
-  return report.holds(strict) ? 0 : 1;
 }
 
 }  // namespace
@@ -55,10 +72,10 @@ int main(int argc, char** argv) {
       "any figure is missed; 2 for wrong options.");
   bool strict = false;
   app.add_flag("--strict", strict, "Figures that depend on the machine's speed must hold as well");
-  Figures figures;
+  Figures figures(app);
   for (const auto add : {add_crash, add_outage, add_sentinel, add_cluster, add_cuts, add_flush,
                          add_look_up, add_crowd, add_cpu, add_clock, add_lone, add_hostile}) {
-    add(app, figures);
+    add(figures);
   }
   const CLI::App* all = app.add_subcommand("all", "Every figure, by its defaults");
   try {
@@ -68,7 +85,10 @@ int main(int argc, char** argv) {
       return 77;
     }
     keep_files_in_memory();
-    return run(figures, all->parsed(), strict);
+    Report report;
+    figures.run(report, all->parsed());
+    report.print();
+    return report.holds(strict) ? 0 : 1;
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   } catch (const std::exception& error) {

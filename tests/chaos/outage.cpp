@@ -62,19 +62,19 @@ void run_outage(const Options& options, const Case& each, Report& report) {
 
 }  // namespace
 
-void add_outage(CLI::App& app, Figures& figures) {
+void add_outage(Figures& figures) {
   const auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("outage", "2: a server that is dead, or stopped");
-  command->add_option("--times", options->times, "Outages")->capture_default_str();
-  command->add_option("--stops", options->stops, "SIGSTOPs")->capture_default_str();
-  command->add_option("--dead", options->dead, "Seconds of each")->capture_default_str();
-  command->add_option("--alive", options->alive, "Seconds between them")->capture_default_str();
-  add_load(*command, options->load);
-  figures.push_back({command, [options](Report& report) {
-                       run_outage(*options, {false, false, 500}, report);
-                       run_outage(*options, {false, true, 600}, report);
-                       run_outage(*options, {true, false, 50}, report);
-                     }});
+  Command command =
+      figures.add("outage", "2: a server that is dead, or stopped", [options](Report& report) {
+        run_outage(*options, {false, false, 500}, report);
+        run_outage(*options, {false, true, 600}, report);
+        run_outage(*options, {true, false, 50}, report);
+      });
+  command.add("--times", options->times, "Outages");
+  command.add("--stops", options->stops, "SIGSTOPs");
+  command.add("--dead", options->dead, "Seconds of each");
+  command.add("--alive", options->alive, "Seconds between them");
+  command.add(options->load);
 }
 
 }  // namespace sluice::chaos

@@ -99,15 +99,14 @@ void run_sentinel(const Options& options, Report& report) {
 
 }  // namespace
 
-void add_sentinel(CLI::App& app, Figures& figures) {
+void add_sentinel(Figures& figures) {
   const auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("sentinel", "3: Sentinels replace the master");
-  command->add_option("--failovers", options->failovers, "Forced failovers")->capture_default_str();
-  command->add_option("--kills", options->kills, "Masters killed")->capture_default_str();
-  command->add_option("--alive", options->alive, "Seconds before and behind each")
-      ->capture_default_str();
-  add_load(*command, options->load);
-  figures.push_back({command, [options](Report& report) { run_sentinel(*options, report); }});
+  Command command = figures.add("sentinel", "3: Sentinels replace the master",
+                                [options](Report& report) { run_sentinel(*options, report); });
+  command.add("--failovers", options->failovers, "Forced failovers");
+  command.add("--kills", options->kills, "Masters killed");
+  command.add("--alive", options->alive, "Seconds before and behind each");
+  command.add(options->load);
 }
 
 }  // namespace sluice::chaos
