@@ -39,6 +39,18 @@ std::optional<Command> take_command(std::string& bytes) {
   return command;
 }
 
+std::vector<std::string> split(std::string_view list) {
+  std::vector<std::string> texts(1);
+  for (const char c : list) {
+    if (c == ';') {
+      texts.emplace_back();
+    } else {
+      texts.back() += c;
+    }
+  }
+  return texts;
+}
+
 bool is_call(const Command& command) {
   return command.at(0) == "EVALSHA" || command.at(0) == "EVAL" || command.at(0) == "FCALL";
 }

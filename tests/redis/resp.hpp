@@ -24,6 +24,9 @@ bool is_call(const Command& command);
 std::uint64_t nonce_of(const Command& call);
 std::size_t steps_of(const Command& call);
 
+/// The texts between semicolons.
+std::vector<std::string> split(std::string_view list);
+
 /// The bytes of a reply in its bulk string, and with its RESP frame.
 std::string payload(std::uint64_t nonce, Word at, std::initializer_list<Verdict> verdicts);
 std::string bulk(std::string_view bytes);

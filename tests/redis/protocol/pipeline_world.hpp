@@ -25,19 +25,25 @@ inline Step bucket_step(std::string_view tag) {
   return step;
 }
 
-inline CallPtr make_call(Asked& asked, std::uint64_t nonce, Time deadline = Time::max(),
-                         std::size_t steps = 1) {
-  auto call = std::make_unique<Call>();
-  call->nonce = nonce;
-  call->deadline = deadline;
-  call->steps = steps;
+/// Makes it the call of a plan with so many steps. REQUIRES: its memory is that of a new call.
+inline void prepare(Call& call, Asked& asked, std::uint64_t nonce, Time deadline,
+                    std::size_t steps) {
+  call.nonce = nonce;
+  call.deadline = deadline;
+  call.steps = steps;
   std::vector<std::string> tags;
   for (std::size_t i = 0; i < steps; ++i) tags.push_back("tag" + std::to_string(i));
   std::vector<Step> plan;
   for (const std::string& tag : tags) plan.push_back(bucket_step(tag));
-  for (std::size_t i = 0; i < steps; ++i) call->asked[i] = AskedStep(plan[i]);
-  redis_detail::encode(call->request, plan, nonce, {});
-  call->done = asked.completion();
+  for (std::size_t i = 0; i < steps; ++i) call.asked[i] = AskedStep(plan[i]);
+  redis_detail::encode(call.request, plan, nonce, {});
+  call.done = asked.completion();
+}
+
+inline CallPtr make_call(Asked& asked, std::uint64_t nonce, Time deadline = Time::max(),
+                         std::size_t steps = 1) {
+  auto call = std::make_unique<Call>();
+  prepare(*call, asked, nonce, deadline, steps);
   return call;
 }
 

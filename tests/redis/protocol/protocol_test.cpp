@@ -1,5 +1,9 @@
-// Error words and the decoding of replies: what a server can say and what it means.
-// Threading: single-threaded.
+// What a request says of its steps, byte for byte, what a server can answer and what that means:
+// error words and replies. Threading: single-threaded.
+#include <cstring>
+
+#include "sluice/extend/idempotency_record.hpp"
+#include "sluice/sluice.hpp"
 #include "tests/redis/protocol/pipeline_world.hpp"
 
 using namespace sluice;
@@ -7,6 +11,180 @@ using namespace sluice::test;
 using redis_detail::decode;
 using redis_detail::error_of;
 using redis_detail::Reply;
+
+namespace {
+
+std::string bytes_of(std::span<const Word> words) {
+  std::string bytes;
+  for (const Word word : words) {
+    for (int shift = 0; shift < 64; shift += 8) bytes += static_cast<char>(word >> shift & 255);
+  }
+  return bytes;
+}
+
+/// What a script reads of a step.
+std::string words_of(const Step& step) {
+  const Word keep = (step.operation->ttl(step.args) + 999) / 1000 + 1000;
+  return bytes_of(std::span(step.args).first(step.operation->argument_count)) +
+         bytes_of(step.table) + bytes_of({&keep, 1});
+}
+
+Command encoded(std::span<const Step> steps, std::uint64_t nonce,
+                const std::optional<RequestId>& id = {}) {
+  redis_detail::Request request;
+  redis_detail::encode(request, steps, nonce, {}, id);
+  std::string out;
+  redis_detail::append_evalsha(out, request);
+  const auto command = take_command(out);
+  REQUIRE((command && out.empty()));
+  return *command;
+}
+
+/// A limiter of each form: a fixed state, a variable one with a table, another fixed one.
+struct Limiters {
+  VirtualClock clock;
+  std::unique_ptr<Store> store = make_virtual_store(clock);
+  TokenBucket bucket{*store, "bucket", Quota::per_second(10).burst(3)};
+  SlidingWindow windows{*store, "windows", {{25, 5s}, {300, 60s}}};
+  SlotLock lock{*store, "lock", 1s};
+
+  [[nodiscard]] std::vector<Step> steps() const {
+    return {bucket.acquire_step("t", 2), windows.acquire_step("t", 7), lock.acquire_step("t", 2s)};
+  }
+};
+
+}  // namespace
+
+TEST_CASE("one step travels as its nonce, its arguments, its table and its time to live",
+          "[protocol]") {
+  const Limiters limiters;
+  for (const Step& step : limiters.steps()) {
+    const Command command = encoded({&step, 1}, 0x0102030405060708);
+    CAPTURE(step.operation->name);
+    CHECK(command[1] == redis_detail::script_for({&step, 1}, false).sha1);
+    REQUIRE(command.size() == 5);
+    CHECK(command[2] == "1");
+    CHECK(command[3] == render(step.key));
+    CHECK(command[4] == std::string("\x8\x7\x6\x5\x4\x3\x2\x1", 8) + words_of(step));
+  }
+}
+
+TEST_CASE("a plan says of each step its rule, its arguments, its table and its time to live",
+          "[protocol]") {
+  const Limiters limiters;
+  const auto steps = limiters.steps();
+  const Command command = encoded(steps, 9);
+  REQUIRE(command.size() == 3 + 3 + 1 + 3);
+  CHECK(command[2] == "3");
+  CHECK(nonce_of(command) == 9);
+  CHECK(command[6].size() == 8);
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    CAPTURE(i);
+    CHECK(command[3 + i] == render(steps[i].key));
+    CHECK(command[7 + i] ==
+          std::string(1, static_cast<char>(steps[i].operation->id)) + words_of(steps[i]));
+  }
+}
+
+TEST_CASE("a plan's script is that of its operations, whatever their order and number",
+          "[protocol]") {
+  const Limiters limiters;
+  const auto take = [&](std::string_view scope) {
+    return limiters.bucket.acquire_step(Key{"t", scope}, 1);
+  };
+  const Step lock = limiters.lock.acquire_step("t", 2s);
+  const auto sha1 = [](const std::vector<Step>& steps, bool has_record = false) {
+    return redis_detail::script_for(steps, has_record).sha1;
+  };
+  const auto buckets = sha1({take("a"), take("b")});
+  CHECK(sha1({take("a"), take("b"), take("c"), take("d")}) == buckets);
+  const auto mixed = sha1({take("a"), lock});
+  CHECK(sha1({lock, take("a"), take("b")}) == mixed);
+  const std::set<std::string> all{buckets,
+                                  mixed,
+                                  sha1({take("a")}),
+                                  sha1({take("a")}, true),
+                                  sha1({take("a"), lock}, true),
+                                  sha1({take("a"), limiters.bucket.peek_step("t")}),
+                                  sha1({take("a"), limiters.windows.acquire_step("t", 7)})};
+  CHECK(all.size() == 7);
+}
+
+TEST_CASE("every script is short enough that the server is not kept by its first call",
+          "[protocol]") {
+  // Some 30 us a KiB: half a millisecond.
+  for (const Operation* row : operations()) {
+    const Step step(row, Key("t"), {});
+    CAPTURE(row->name);
+    CHECK(redis_detail::script_for({&step, 1}, false).text.size() < 16'000);
+  }
+}
+
+TEST_CASE("a plan with an id names its record, counts its output and says which plan it is",
+          "[protocol]") {
+  const Limiters limiters;
+  const auto steps = limiters.steps();
+  const RequestId id{0x1234, 0xabcd};
+  for (std::size_t count = 1; count <= steps.size(); ++count) {
+    const auto some = std::span(steps).first(count);
+    const Command command = encoded(some, 9, id);
+    CAPTURE(count);
+    REQUIRE(command.size() == 3 + count + 1 + 1 + count);
+    CHECK(command[2] == std::to_string(count + 1));
+    CHECK(command[3 + count] == "{t}:once%3a0000000000001234000000000000abcd");
+    const std::string& head = command[4 + count];
+    REQUIRE(head.size() == 8 + 2 + 8);
+    std::size_t output = 0;
+    for (const Step& step : some) output += output_count(*step.operation, step.table.size());
+    CHECK(static_cast<unsigned char>(head[8]) + 256 * static_cast<unsigned char>(head[9]) ==
+          static_cast<int>(output));
+    const Word print = fingerprint(some);
+    CHECK(head.substr(10) == bytes_of({&print, 1}));
+  }
+}
+
+TEST_CASE("a fingerprint tells plans apart by their operations and keys, in their order, alone",
+          "[protocol]") {
+  const Limiters limiters;
+  const auto& bucket = limiters.bucket;
+  const auto of = [](std::initializer_list<Step> steps) {
+    return fingerprint({steps.begin(), steps.size()});
+  };
+  const Word print = of({bucket.acquire_step("t", 1), bucket.acquire_step("u", 1)});
+  CHECK(of({bucket.acquire_step("t", 3), bucket.acquire_step("u", 2)}) == print);
+  const std::set<Word> others{
+      print,
+      of({bucket.acquire_step("u", 1), bucket.acquire_step("t", 1)}),
+      of({bucket.acquire_step("t", 1)}),
+      of({bucket.acquire_step("t", 1), bucket.acquire_step("u", 1), bucket.acquire_step("v", 1)}),
+      of({bucket.acquire_step("t", 1), bucket.peek_step("u", 1)}),
+      of({bucket.acquire_step("t", 1), bucket.acquire_step({"u", "x"}, 1)}),
+      of({limiters.windows.acquire_step("t", 1)}),
+      of({SlidingWindow(*limiters.store, "windows", {{25, 5s}}).acquire_step("t", 1)}),
+  };
+  CHECK(others.size() == 8);
+  for (const Word word : others) CHECK((word >= 0 && word < word_limit));
+  // Written down by other processes, for as long as ids are kept: it does not change.
+  CHECK(of({bucket.acquire_step("u", 1)}) == 0xda0472f97a284);
+}
+
+TEST_CASE("output come back in the order of the steps, and none but those asked for",
+          "[protocol]") {
+  const std::array<Word, 5> told{1, 0, word_limit, 7, 42};
+  const std::string good = payload(7, 1, {{1, 0, 0, 0}, {1, 3, 0, 9}}) + bytes_of(told);
+  Reply reply;
+  REQUIRE(decode(reply, good, 7, 2, told.size()));
+  CHECK(reply.output_count == told.size());
+  CHECK(std::equal(told.begin(), told.end(), reply.output.begin()));
+  CHECK(reply.verdicts[1] == Verdict{1, 3, 0, 9});
+  for (const std::size_t count : {0U, 4U, 6U}) CHECK_FALSE(decode(reply, good, 7, 2, count));
+  for (const Word bad : {Word{-1}, word_limit + 1, INT64_MIN}) {
+    auto spoilt = told;
+    spoilt[3] = bad;
+    const std::string bytes = payload(7, 1, {{1, 0, 0, 0}, {1, 3, 0, 9}}) + bytes_of(spoilt);
+    CHECK_FALSE(decode(reply, bytes, 7, 2, told.size()));
+  }
+}
 
 TEST_CASE("every error word has its code, and a known one says that nothing was executed",
           "[protocol]") {
@@ -129,27 +307,6 @@ TEST_CASE("a state of another kind is told with the kind, in steps of 256", "[pr
   CHECK(kind_in({-17 - 256 * 18, 0, 0, 0}) == -1);
   CHECK(kind_in({-16 - 256 * 18, 18, 0, 0}) == -1);
   CHECK(kind_in({INT64_MIN + 240, 0, 0, 0}) == -1);
-}
-
-TEST_CASE("a nonsense verdict never becomes a decision", "[protocol]") {
-  World world;
-  Asked call;
-  world.pipeline.submit(make_call(call, 1));
-  world.flush();
-  CHECK(world.pipeline.hear_string(payload(1, 5, {{2, 0, 0, 0}})) == Heard::nonsense);
-  CHECK(has_ended(call, Errc::protocol_error));
-}
-
-TEST_CASE("a state that the script could not use is an error", "[protocol]") {
-  for (const Errc code : {Errc::wrong_type, Errc::wrong_kind, Errc::corrupt_state}) {
-    World world;
-    Asked call;
-    world.pipeline.submit(make_call(call, 1));
-    world.flush();
-    CHECK(world.pipeline.hear_string(payload(1, 5, {Verdict::failed(code)})) == Heard::ok);
-    CHECK(has_ended(call, code));
-    CHECK(call.error == Failure::not_executed);
-  }
 }
 
 TEST_CASE("a request carries its keys as they are, whatever their bytes", "[protocol]") {

@@ -1,9 +1,11 @@
-// The counts of times to reply, against sorted lists of the same times.
-#include "backends/redis/connection/latency_histogram.hpp"
-
+// The counts of times to reply, against sorted lists of the same times, and those of the last
+// minutes. Threading: stated per test.
+#include <array>
 #include <thread>
 #include <vector>
 
+#include "backends/redis/connection/latency_histogram.hpp"
+#include "backends/redis/connection/recent_latencies.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/seed.hpp"
 
@@ -13,6 +15,7 @@ using namespace std::chrono_literals;
 using redis_detail::LatencyBuckets;
 using redis_detail::LatencyCounts;
 using redis_detail::LatencyHistogram;
+using redis_detail::RecentLatencies;
 
 namespace {
 
@@ -35,6 +38,14 @@ bool is_near(Span read, Span exact) {
   return read >= exact && 16 * (read - exact) < exact;
 }
 
+LatencyCounts counts_at(const RecentLatencies& latencies, Time now) {
+  LatencyCounts counts;
+  latencies.add_to(counts, now);
+  return counts;
+}
+
+constexpr Time noon{12h};
+
 }  // namespace
 
 TEST_CASE("every bucket follows the one before it and is less than a sixteenth wide",
@@ -55,20 +66,23 @@ TEST_CASE("every bucket follows the one before it and is less than a sixteenth w
   CHECK(LatencyBuckets::index(-1us) == 0);
 }
 
-TEST_CASE("quantiles are those of the sorted times, and above them by less than a sixteenth",
-          "[redis][latency]") {
-  Random random("quantiles are those of the sorted times, and above them by less than a sixteenth");
+TEST_CASE(
+    "quantiles of several nodes are those of the sorted times, or less than a sixteenth above",
+    "[redis][latency]") {
+  Random random(
+      "quantiles of several nodes are those of the sorted times, or less than a sixteenth above");
   CAPTURE(random.repeat());
   for (std::size_t round = 0; round < scaled(300, 50); ++round) {
-    LatencyHistogram histogram;
+    std::array<LatencyHistogram, 2> nodes;
     std::vector<Span> times(static_cast<std::size_t>(random.between(1, 400)));
     const auto magnitude = random.between(1, 36);
     for (Span& time : times) {
       time = Span{random.between(0, std::int64_t{1} << random.between(1, magnitude))};
-      histogram.record(time);
+      nodes[random.below(2)].record(time);
     }
     std::ranges::sort(times);
-    const LatencyCounts counts = counts_of(histogram);
+    LatencyCounts counts;
+    for (const LatencyHistogram& node : nodes) counts.add(node);
     CHECK(counts.total() == times.size());
     for (const auto& [parts, of] :
          {std::pair{0U, 1U}, {1U, 2U}, {9U, 10U}, {99U, 100U}, {999U, 1000U}, {1U, 1U}}) {
@@ -87,28 +101,6 @@ TEST_CASE("without a time every quantile is zero", "[redis][latency]") {
   CHECK(counts.quantile(1, 1) == 0us);
 }
 
-TEST_CASE("one slow reply in a hundred is in p100 and not in p99", "[redis][latency]") {
-  LatencyHistogram histogram;
-  for (int i = 0; i < 99; ++i) histogram.record(20us);
-  histogram.record(48h);
-  CHECK(counts_of(histogram).quantile(99, 100) == 20us);
-  CHECK(counts_of(histogram).quantile(1, 1) == Span{LatencyBuckets::longest});
-  histogram.record(1s);
-  CHECK(counts_of(histogram).quantile(99, 100) >= 1s);
-}
-
-TEST_CASE("the counts of several nodes add up", "[redis][latency]") {
-  LatencyHistogram fast, slow;
-  for (int i = 0; i < 90; ++i) fast.record(10us);
-  for (int i = 0; i < 10; ++i) slow.record(10ms);
-  LatencyCounts all = counts_of(fast);
-  CHECK(all.quantile(99, 100) == 10us);
-  all.add(slow);
-  CHECK(all.total() == 100);
-  CHECK(all.quantile(90, 100) == 10us);
-  CHECK(is_near(all.quantile(91, 100), 10ms));
-}
-
 TEST_CASE("no count of many threads is lost", "[redis][latency]") {
   LatencyHistogram histogram;
   const auto each = 40 * static_cast<std::int64_t>(scaled(1'250, 125));
@@ -121,4 +113,56 @@ TEST_CASE("no count of many threads is lost", "[redis][latency]") {
   for (std::thread& thread : threads) thread.join();
   CHECK(counts_of(histogram).total() == static_cast<std::uint64_t>(4 * each));
   CHECK(counts_of(histogram).quantile(1, 2) == 19us);
+}
+
+TEST_CASE("a time to reply counts in its minute and the next", "[redis][latency]") {
+  for (const Time start : {Time{}, noon, noon + 1min}) {
+    RecentLatencies latencies;
+    CHECK(counts_at(latencies, start).total() == 0);
+    latencies.record(20us, start + 59s);
+    CHECK(counts_at(latencies, start).total() == 1);
+    CHECK(counts_at(latencies, start + 2min - 1us).quantile(1, 1) == 20us);
+    CHECK(counts_at(latencies, start + 2min).total() == 0);
+    CHECK(counts_at(latencies, start + 24h).total() == 0);
+    CHECK(counts_at(latencies, start + 24h + 1min).total() == 0);
+  }
+}
+
+TEST_CASE("a minute replaces the one before the last", "[redis][latency]") {
+  RecentLatencies latencies;
+  for (int minute = 0; minute < 10; ++minute) {
+    const Time now = noon + minute * 1min;
+    for (int i = 0; i <= minute; ++i) latencies.record(Span{minute}, now + 1s);
+    const LatencyCounts counts = counts_at(latencies, now + 2s);
+    CHECK(counts.total() == static_cast<std::uint64_t>(2 * minute + 1));
+    CHECK(counts.quantile(1, 1) == Span{minute});
+    CHECK(counts.quantile(0, 1) == Span{std::max(0, minute - 1)});
+  }
+}
+
+TEST_CASE("a clock that is set back leaves the times of the new minutes", "[redis][latency]") {
+  RecentLatencies latencies;
+  for (const Span back : {Span{1min}, Span{2min}, Span{1h}}) {
+    for (int i = 0; i < 3; ++i) latencies.record(9us, noon + i * 1min);
+    latencies.record(5us, noon - back);
+    CHECK(counts_at(latencies, noon - back).total() == 1);
+    CHECK(counts_at(latencies, noon - back).quantile(1, 1) == 5us);
+  }
+}
+
+TEST_CASE("threads record while minutes pass", "[redis][latency]") {
+  RecentLatencies latencies;
+  const std::size_t each = scaled(20'000, 2'000);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (std::size_t n = 0; n < each; ++n) latencies.record(7us, noon + (n / 100) * 1min);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  const Time later = noon + 365 * 24h;
+  for (std::size_t n = 0; n < 50; ++n) latencies.record(8us, later);
+  const LatencyCounts counts = counts_at(latencies, later);
+  CHECK(counts.total() == 50);
+  CHECK(counts.quantile(0, 1) == 8us);
 }

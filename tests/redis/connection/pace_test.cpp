@@ -1,6 +1,7 @@
-// How soon a default FallbackStore decides with its server again, behind a client that connects at
-// the pace of the Redis store: both parts of the documented bound together, in virtual time.
-// Threading: single-threaded.
+// How long a client stays away from a server, and how soon a default FallbackStore decides with it
+// again: both parts of the documented bound together, in virtual time. Threading: single-threaded.
+#include <array>
+#include <functional>
 #include <list>
 #include <optional>
 
@@ -21,6 +22,47 @@ using namespace std::chrono_literals;
 using redis_detail::ReconnectPace;
 
 namespace {
+
+constexpr Time start = to_time(1'000'000'000);
+constexpr Span never_longer = 160ms;
+
+ReconnectPace pace_of(std::uint64_t seed) { return {10ms, never_longer, seed}; }
+
+/// The longest and the shortest of many pauses, each behind what `before` does.
+struct Drawn {
+  Span longest{0};
+  Span shortest{1h};
+
+  explicit Drawn(const auto& before) {
+    for (std::uint64_t seed = 0; seed < 500; ++seed) {
+      ReconnectPace pace = pace_of(seed);
+      const Span pause = pace.pause(before(pace));
+      longest = std::max(longest, pause);
+      shortest = std::min(shortest, pause);
+    }
+  }
+  /// Uniform below `cap`: 500 draws leave out neither end.
+  [[nodiscard]] bool are_below(Span cap) const {
+    return longest < cap && longest > cap * 9 / 10 && shortest < cap / 10;
+  }
+};
+
+/// Attempts that fail at once.
+void fail(ReconnectPace& pace, int times) {
+  for (int i = 0; i < times; ++i) {
+    pace.attempt(start);
+    static_cast<void>(pace.pause(start));
+  }
+}
+
+/// A connection that ends behind `held`.
+Time lose(ReconnectPace& pace, Span held, bool decides, bool is_left = false) {
+  pace.attempt(start);
+  pace.connected(start);
+  if (decides) pace.decided();
+  pace.ended(start + held, is_left);
+  return start + held;
+}
 
 /// A client whose server is away or there. Attempts to connect end at once, and follow each other
 /// as those of the Redis store do. A call waits for a connection until its plan's time has passed.
@@ -112,6 +154,85 @@ class ConnectingStore final : public Store {
 };
 
 }  // namespace
+
+TEST_CASE("pauses are drawn below a cap that doubles with each failure", "[pace]") {
+  const std::array<Span, 7> caps{10ms, 20ms, 40ms, 80ms, 160ms, 160ms, 160ms};
+  for (std::size_t i = 0; i < caps.size(); ++i) {
+    CAPTURE(i);
+    CHECK(Drawn([&](ReconnectPace& pace) {
+            fail(pace, static_cast<int>(i));
+            pace.attempt(start);
+            return start;
+          }).are_below(caps[i]));
+  }
+  ReconnectPace pace(1us, 24h, 7);
+  fail(pace, 1'000);
+  pace.attempt(start);
+  CHECK(pace.pause(start) <= Span{1us} * (1 << 20));
+}
+
+TEST_CASE("a connection that decided a call, or held for 100 ms, ends the growth, and no other",
+          "[pace]") {
+  struct Row {
+    const char* what;
+    std::function<Time(ReconnectPace&)> before;
+    Span cap;
+  };
+  const auto behind = [](Span held, bool decides, bool is_left = false) {
+    return [=](ReconnectPace& pace) {
+      fail(pace, 10);
+      return lose(pace, held, decides, is_left);
+    };
+  };
+  for (const auto& [what, before, cap] : {
+           Row{"decided, however short", behind(0us, true), 10ms},
+           {"decided, and lost by others too", behind(1h, true), 10ms},
+           {"decided nothing, at once", behind(0us, false), never_longer},
+           {"decided nothing, 1 us too short", behind(100ms - 1us, false), never_longer},
+           {"decided nothing, and held", behind(100ms, false), 10ms},
+           {"left, since the server cannot decide", behind(10s, false, true), never_longer},
+           {"left, though it had decided", behind(0us, true, true), never_longer},
+           {"left late, though it had decided", behind(10s, true, true), never_longer},
+           {"an attempt that took long",
+            [](ReconnectPace& pace) {
+              fail(pace, 10);
+              pace.attempt(start);
+              return start;
+            },
+            never_longer},
+           {"the end of no connection",
+            [](ReconnectPace& pace) {
+              fail(pace, 10);
+              pace.attempt(start);
+              pace.ended(start + 1s);
+              return start + 1s;
+            },
+            never_longer},
+           {"the third that decided",
+            [](ReconnectPace& pace) {
+              for (int i = 0; i < 2; ++i) static_cast<void>(pace.pause(lose(pace, 0us, true)));
+              return lose(pace, 1us, true);
+            },
+            10ms},
+       }) {
+    CAPTURE(what);
+    CHECK(Drawn(before).are_below(cap));
+  }
+}
+
+TEST_CASE("the pause counts from the beginning of an attempt that failed", "[pace]") {
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    for (const Span hung : {0ms, 1ms, 50ms, 159ms, 160ms, 500ms}) {
+      ReconnectPace pace = pace_of(seed);
+      ReconnectPace twin = pace_of(seed);
+      fail(pace, 10);
+      fail(twin, 10);
+      pace.attempt(start);
+      twin.attempt(start);
+      CHECK(pace.pause(start + hung) == std::max(Span{0}, twin.pause(start) - hung));
+    }
+  }
+}
 
 TEST_CASE(
     "a default FallbackStore before a default client is back within 600 ms, or 250 ms if told",
