@@ -4,9 +4,7 @@
 #include <cstdlib>
 #include <new>
 
-#include "tests/catch.hpp"
-#include "tests/redis/asking.hpp"
-#include "tests/redis/fake/server.hpp"
+#include "tests/redis/fake/rig.hpp"
 
 using namespace sluice;
 using namespace sluice::test;
@@ -27,8 +25,6 @@ struct Drought {
   ~Drought() { out_of_memory = false; }
 };
 
-const Quota quota = Quota::per_second(10);
-
 }  // namespace
 
 [[gnu::noinline]] void* operator new(std::size_t size) {
@@ -47,58 +43,48 @@ const Quota quota = Quota::per_second(10);
 [[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 TEST_CASE("a call without memory is refused, and the first one too", "[fake]") {
-  FakeServer server([](Peer& peer, int) { serve_well(peer); });
-  RedisOptions options;
-  options.port = server.port();
-  const auto store = make_redis_store(options);
-  const Bucket bucket(*store, quota);
-  const Key key = "a";
-  const Step step = (*bucket).acquire_step(key);
+  const Rig rig([](Peer& peer, int) { serve_well(peer); });
+  const Step step = (*rig.bucket).acquire_step("a");
   Asked asked;
   {
     const Drought drought;
-    store->execute(step, asked.completion());
+    rig.store->execute(step, asked.completion());
   }
   CHECK(asked.answers == 1);
   CHECK(asked.error == Errc::queue_full);
-  CHECK_FALSE(bucket.error(key));
+  CHECK_FALSE(rig.error());
 }
 
 TEST_CASE("a stop request, a call in used memory and the end of the store need no memory",
           "[fake]") {
-  FakeServer server([](Peer& peer, int) {
+  Rig rig([](Peer& peer, int) {
     for (Word at = 1; at <= 3; ++at) {
       const auto call = peer.read_call();
       if (!call || !peer.send(allowing(*call, at))) return;
     }
     peer.wait_for_close();
   });
-  RedisOptions options;
-  options.port = server.port();
-  auto store = make_redis_store(options);
-  const Bucket bucket(*store, quota);
-  const Key key = "a";
   // The memory of the first two is there to be used once the third is answered.
   Crowd used(2);
-  for (std::size_t i = 0; i < used.size(); ++i) bucket.ask(used[i], key, 20s);
+  rig.ask_all(used);
   REQUIRE(used.wait());
-  REQUIRE_FALSE(bucket.error(key));
+  REQUIRE_FALSE(rig.error());
   std::stop_source stop;
-  const Step step = (*bucket).acquire_step(key);
+  const Step step = (*rig.bucket).acquire_step("a");
   const Plan plan = Plan(step).within(20s).cancelled_by(stop.get_token());
   Asked stopped, ended;
   refused = 0;
   {
     const Drought drought;
-    store->execute(plan, stopped.completion());
+    rig.store->execute(plan, stopped.completion());
     stop.request_stop();
   }
   stopped.wait();
   CHECK((stopped.error == Errc::cancelled || stopped.error == Errc::unknown));
-  bucket.ask(ended, key, 20s);
+  rig.ask(ended);
   {
     const Drought drought;
-    store.reset();
+    rig.store.reset();
   }
   CHECK(ended.answers == 1);
   CHECK((ended.error == Errc::shut_down || ended.error == Errc::unknown));
@@ -106,25 +92,19 @@ TEST_CASE("a stop request, a call in used memory and the end of the store need n
 }
 
 TEST_CASE("a caller without memory leaves its write to the store's thread", "[fake]") {
-  FakeServer server([](Peer& peer, int) { serve_well(peer); });
-  RedisOptions options;
-  options.port = server.port();
-  options.stall_timeout = 1h;
-  const auto store = make_redis_store(options);
-  const Bucket bucket(*store, quota);
-  const Key key = "a";
+  const Rig rig([](Peer& peer, int) { serve_well(peer); });
   Crowd used(2);  // as above
-  for (std::size_t i = 0; i < used.size(); ++i) bucket.ask(used[i], key, 1h);
+  rig.ask_all(used);
   REQUIRE(used.wait());
-  REQUIRE_FALSE(bucket.error(key, 1h));
-  const Step step = (*bucket).acquire_step(key);
+  REQUIRE_FALSE(rig.error(1h));
+  const Step step = (*rig.bucket).acquire_step("a");
   const Plan plan = Plan(step).within(1h);
   refused = 0;
   const bool happened = eventually([&] {
     Asked asked;
     {
       const Drought drought;
-      store->execute(plan, asked.completion());
+      rig.store->execute(plan, asked.completion());
     }
     REQUIRE_FALSE(asked.wait().error);
     return refused > 0;
@@ -134,25 +114,20 @@ TEST_CASE("a caller without memory leaves its write to the store's thread", "[fa
 
 TEST_CASE("a store whose thread ran out of memory serves again once there is some, and can end",
           "[fake]") {
-  FakeServer server([](Peer& peer, int number) {
-    if (number > 0) return serve_well(peer, 500);
-    const auto first = peer.read_call();
-    if (!first || !peer.send(allowing(*first, 1))) return;
-    eventually([] { return general_drought.load(); });
-  });
-  RedisOptions options;
-  options.port = server.port();
-  options.reconnect_max = 10ms;
-  auto store = make_redis_store(options);
-  const Bucket bucket(*store, quota);
-  const Step step = (*bucket).acquire_step("a");
+  Rig rig(at_first([](Peer& peer) {
+            const auto first = peer.read_call();
+            if (!first || !peer.send(allowing(*first, 1))) return;
+            eventually([] { return general_drought.load(); });
+          }),
+          [](RedisOptions& options) { options.reconnect_max = 10ms; });
+  const Step step = (*rig.bucket).acquire_step("a");
   std::atomic<bool> over{false};
-  store->execute(Plan(step).within(20s), Completion(
-                                             [](void* self, const Outcome&) noexcept {
-                                               is_poor = true;
-                                               *static_cast<std::atomic<bool>*>(self) = true;
-                                             },
-                                             &over));
+  rig.store->execute(Plan(step).within(20s), Completion(
+                                                 [](void* self, const Outcome&) noexcept {
+                                                   is_poor = true;
+                                                   *static_cast<std::atomic<bool>*>(self) = true;
+                                                 },
+                                                 &over));
   REQUIRE(eventually([&] { return over.load(); }));
   const auto wait_for_refusals = [] {
     const std::size_t before = refused_to_poor;
@@ -161,17 +136,17 @@ TEST_CASE("a store whose thread ran out of memory serves again once there is som
   };
   Crowd crowd(100);
   CHECK(wait_for_refusals());
-  for (std::size_t i = 0; i < crowd.size(); ++i) bucket.ask(crowd[i], "a", 60s);
+  rig.ask_all(crowd, 60s);
   CHECK(wait_for_refusals());
   general_drought = false;
   CHECK(crowd.wait());
   CHECK(crowd.count([](const Asked& c) { return !c.error || c.error == Failure::unknown; }) ==
         crowd.size());
-  CHECK(eventually([&] { return !bucket.error("a", 1s); }));
+  CHECK(eventually([&] { return !rig.error(1s); }));
   Asked last;
-  bucket.ask(last, "a", 20s);
+  rig.ask(last, 20s);
   general_drought = true;
-  store.reset();
+  rig.store.reset();
   general_drought = false;
   CHECK(last.answers == 1);
 }

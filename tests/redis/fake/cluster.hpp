@@ -29,19 +29,22 @@ inline std::string row(std::int64_t first, std::int64_t last, const std::string&
 }
 
 /// A node that answers CLUSTER SLOTS with `map()`, and each call with `answer()`, or well without
-/// one.
-inline FakeServer::Behaviour node(std::function<std::string()> map,
-                                  std::function<std::string()> answer = {}) {
-  return [map = std::move(map), answer = std::move(answer)](Peer& peer, int) {
-    Word at = 1;
-    while (const auto asked = peer.read_behind_login()) {
+/// one. `left()` is told when a connection ends that had calls.
+inline FakeServer::Behaviour node(
+    std::function<std::string()> map, std::function<std::string(const Command&)> answer = {},
+    std::function<void()> left = [] {}) {
+  return [=](Peer& peer, int) {
+    bool has_called = false;
+    for (Word at = 1; const auto asked = peer.read_behind_login();) {
       const std::string& name = asked->at(0);
+      has_called = has_called || is_call(*asked);
       const std::string reply = name == "CLUSTER"  ? map()
                                 : name == "ASKING" ? "+OK\r\n"
-                                : answer           ? answer()
+                                : answer           ? answer(*asked)
                                                    : allowing(*asked, at++);
-      if (!peer.send(reply)) return;
+      if (!peer.send(reply)) break;
     }
+    if (has_called) left();
   };
 }
 

@@ -7,9 +7,7 @@
 #include <mutex>
 #include <set>
 
-#include "tests/catch.hpp"
-#include "tests/redis/asking.hpp"
-#include "tests/redis/fake/server.hpp"
+#include "tests/redis/fake/rig.hpp"
 #include "tests/support/seed.hpp"
 
 using namespace sluice;
@@ -38,10 +36,8 @@ void serve_ears(Peer& peer) {
   }
 }
 
-RedisOptions options_for(const FakeServer& server) {
-  RedisOptions options;
-  options.port = server.port();
-  options.connect_timeout = 20s;
+RedisOptions ears_options(const FakeServer& server) {
+  RedisOptions options = options_for(server);
   options.stall_timeout = 20s;
   options.reconnect_min = 1ms;
   options.reconnect_max = 10ms;
@@ -101,13 +97,13 @@ class Ears {
 };
 
 /// The first connection answers SUBSCRIBE with `lie`; the second is a good one.
-void check_lie(std::string_view lie, bool closes) {
-  CAPTURE(std::string(lie.substr(0, 60)), closes);
+void check_lie(std::string_view lie) {
+  CAPTURE(std::string(lie.substr(0, 60)));
   FakeServer server([&](Peer& peer, int number) {
     if (number > 0) return serve_ears(peer);
-    if (peer.read_behind_login() && peer.send(lie) && !closes) peer.wait_for_close();
+    if (peer.read_behind_login() && peer.send(lie)) peer.wait_for_close();
   });
-  Ears ears(options_for(server));
+  Ears ears(ears_options(server));
   CHECK(ears.until_heard());
   CHECK(server.connections() == 2);
   CHECK(ears.confirmed() == 1);
@@ -117,48 +113,16 @@ void check_lie(std::string_view lie, bool closes) {
 }  // namespace
 
 TEST_CASE("a server that pushes nonsense is left, and a good one is heard", "[fake][watch]") {
-  for (const char* lie : {"HTTP/1.1 400 Bad Request\r\n\r\n",
-                          "\r\n",
-                          "+OK\r\n",
-                          ":1\r\n",
-                          "$-1\r\n",
-                          "$3\r\nabc\r\n",
-                          "*-1\r\n",
-                          "*0\r\n*0\r\n",
-                          "*4\r\n",
-                          "*1000000000\r\n",
-                          "*2147483648\r\n",
-                          "*3\r\n$2147483647\r\n",
-                          "*3\r\n$4097\r\n",
-                          "*3\r\n$-1\r\n",
-                          "*3\r\n:1\r\n",
-                          "*3\r\n$99999999999999999999999\r\n",
-                          "*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n",
-                          "*3\r\n*3\r\n*3\r\n",
-                          ">3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n",
-                          "%1\r\n+a\r\n+b\r\n",
-                          "_\r\n",
-                          "#t\r\n",
-                          "~1\r\n+a\r\n",
-                          "(12345678901234567890\r\n",
-                          "=5\r\ntxt:a\r\n",
-                          "-NOAUTH Authentication required.\r\n",
-                          "-LOADING wait\r\n",
-                          "-ERR unknown command\r\n",
-                          "-MOVED 1 h:1\r\n",
-                          "-\r\n",
-                          "*3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:-1\r\n",
-                          "*3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n$1\r\n1\r\n",
-                          "*3\r\n$7\r\nmessage\r\n$1\r\na\r\n:1\r\n",
-                          "*3\r\n$8\r\npmessage\r\n$1\r\na\r\n$0\r\n\r\n",
-                          "*2\r\n$7\r\nmessage\r\n$1\r\na\r\n"}) {
-    check_lie(lie, false);
+  for (const char* lie :
+       {"HTTP/1.1 400 Bad Request\r\n\r\n", "+OK\r\n", ":1\r\n", "*0\r\n*0\r\n",
+        "-LOADING wait\r\n", "-NOAUTH Authentication required.\r\n", "-MOVED 1 h:1\r\n", "-\r\n"}) {
+    check_lie(lie);
   }
-  check_lie(allowing({"EVALSHA", "x", "1", "k", std::string(8, 'n')}, 1), false);
+  check_lie(allowing({"EVALSHA", "x", "1", "k", std::string(8, 'n')}, 1));
   std::string line(2'000'000, 'a');
   line[0] = '-';
-  check_lie(line, false);
-  check_lie("*3\r\n" + bulk(std::string(PushReader::max_bulk + 1, 'x')), false);
+  check_lie(line);
+  check_lie("*3\r\n" + bulk(std::string(PushReader::max_bulk + 1, 'x')));
 }
 
 TEST_CASE("a stream of pushes that ends at any byte is followed by another", "[fake][watch]") {
@@ -171,7 +135,7 @@ TEST_CASE("a stream of pushes that ends at any byte is followed by another", "[f
       if (!peer.send({&c, 1})) return;
     }
   });
-  RedisOptions options = options_for(server);
+  RedisOptions options = ears_options(server);
   options.reconnect_max = 1ms;
   Ears ears(options);
   CHECK(ears.until_heard());
@@ -189,7 +153,7 @@ TEST_CASE("confirmations that nobody asked for count for nothing and do no harm"
       peer.send(others + confirmation(channel) + others + message(channel));
     }
   });
-  Ears ears(options_for(server));
+  Ears ears(ears_options(server));
   CHECK(ears.until_heard());
   CHECK(ears.confirmed() == 1);
   ears.add("c");
@@ -209,7 +173,7 @@ TEST_CASE("a flood of pushes is read and forgotten", "[fake][watch]") {
     }
     if (asked && peer.send(confirmation("a") + message("a"))) peer.wait_for_close();
   });
-  Ears ears(options_for(server));
+  Ears ears(ears_options(server));
   CHECK(ears.until_heard());
   CHECK(ears.heard() == 1);
   CHECK(ears.confirmed() == 1);
@@ -220,7 +184,7 @@ TEST_CASE("a server that confirms and closes is come back to by the back-off", "
   FakeServer server([](Peer& peer, int) {
     if (const auto asked = peer.read_behind_login()) peer.send(confirmation(asked->at(1)));
   });
-  RedisOptions options = options_for(server);
+  RedisOptions options = ears_options(server);
   options.reconnect_max = 200ms;
   Ears ears(options);
   ears.run_for(1s);
@@ -240,13 +204,13 @@ TEST_CASE("a server that never confirms is waited for without a step, and left",
   };
   {
     FakeServer server(behave);
-    Ears ears(options_for(server));
+    Ears ears(ears_options(server));
     REQUIRE(ears.until([&] { return asked.load(); }));
     CHECK(ears.steps_within(300ms) == 0);
     CHECK(server.connections() == 1);
   }
   FakeServer server(behave);
-  RedisOptions options = options_for(server);
+  RedisOptions options = ears_options(server);
   options.stall_timeout = 50ms;
   Ears ears(options);
   CHECK(ears.until_heard());
@@ -278,13 +242,13 @@ TEST_CASE("a server that is silent for good is left, and one that may not be pro
   };
   {
     FakeServer server(confirm_and(true));
-    Ears ears(options_for(server));
+    Ears ears(ears_options(server));
     CHECK(ears.until([&] { return probes >= 2; }));
     CHECK(server.connections() == 1);
     CHECK(ears.confirmed() == 1);
   }
   FakeServer server(confirm_and(false));
-  RedisOptions options = options_for(server);
+  RedisOptions options = ears_options(server);
   options.stall_timeout = 50ms;
   Ears ears(options);
   CHECK(ears.until_heard());
@@ -298,7 +262,7 @@ TEST_CASE("who may not subscribe does not ask again soon", "[fake][watch]") {
     peer.wait_for_close();
     left = true;
   });
-  Ears ears(options_for(server));
+  Ears ears(ears_options(server));
   REQUIRE(ears.until([&] { return left.load(); }));
   CHECK(ears.steps_within(300ms) == 0);
   CHECK(server.connections() == 1);
@@ -313,7 +277,7 @@ TEST_CASE("any number of channels is subscribed, also when the server reads late
     if (number > 0) return serve_ears(peer);
     if (peer.read_behind_login()) std::this_thread::sleep_for(20ms);
   });
-  Ears ears(options_for(server));
+  Ears ears(ears_options(server));
   for (std::size_t i = 1; i < channels; ++i) ears.add(name + std::to_string(i));
   CHECK(ears.until_heard(channels));
   CHECK(ears.confirmed() >= channels);
@@ -348,7 +312,7 @@ TEST_CASE("names that come and go during an outage pile up nowhere, and those th
                        : confirmation(asked->at(1)) + message(asked->at(1)));
     }
   });
-  Ears ears(options_for(server));
+  Ears ears(ears_options(server));
   REQUIRE(ears.until([&] { return seen > (outage == Outage::closes ? 1 : 0); }));
   const std::uint64_t before = ears.confirmed();
   std::set<std::string> expected{"a"};
@@ -386,7 +350,7 @@ TEST_CASE("a server that confirms slowly is not left", "[fake][watch]") {
       if (!peer.send(confirmation(asked->at(1)))) return;
     }
   });
-  RedisOptions options = options_for(server);
+  RedisOptions options = ears_options(server);
   options.stall_timeout = 1s;
   Ears ears(options);
   for (const char* name : {"b", "c", "d", "e", "f"}) ears.add(name);
@@ -425,7 +389,7 @@ TEST_CASE("calls are decided while the connection that listens is lied to", "[fa
     }
   };
   FakeServer server(behave, FakeServer::Serving::at_once);
-  const auto store = make_redis_store(options_for(server));
+  const auto store = make_redis_store(ears_options(server));
   const Bucket bucket(*store, Quota::per_second(10));
   std::atomic<int> heard{0};
   const auto watch = store->subscribe({"a", "api"}, [&] { ++heard; });

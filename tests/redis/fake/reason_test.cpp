@@ -7,10 +7,8 @@
 #include "backends/redis/connection/journal.hpp"
 #include "sluice/fallback_store.hpp"
 #include "sluice/testing/faulty_store.hpp"
-#include "tests/catch.hpp"
-#include "tests/redis/asking.hpp"
 #include "tests/redis/events.hpp"
-#include "tests/redis/fake/server.hpp"
+#include "tests/redis/fake/rig.hpp"
 
 using namespace sluice;
 using namespace sluice::test;
@@ -22,12 +20,6 @@ using Kind = RedisEvent::Kind;
 const Quota quota = Quota::per_second(10);
 const std::string canary_user = "c4n4ry-us3r";
 const std::string canary = "c4n4ry-p4ssw0rd";
-
-RedisOptions options_for(const FakeServer& server) {
-  RedisOptions options;
-  options.port = server.port();
-  return options;
-}
 
 std::string address_of(const RedisOptions& options) {
   return "127.0.0.1:" + std::to_string(options.port);
@@ -105,37 +97,40 @@ TEST_CASE("a host that is unknown is told with its name", "[fake][reason]") {
              "look-up of no-such-host.invalid:6379: ");
 }
 
-TEST_CASE("a password that the server does not want is told in its words", "[fake][reason]") {
-  const std::string words =
-      "ERR AUTH <password> called without any password configured for the default user.";
-  FakeServer server(replying({{"AUTH", "-" + words + "\r\n"}}));
-  RedisOptions options = options_for(server);
-  options.password = canary;
-  check_told(options, RedisStep::login, address_of(options),
-             "login at " + address_of(options) + ": " + words);
-}
-
-TEST_CASE("a database that the server lacks is told in its words", "[fake][reason]") {
-  FakeServer server(replying({{"SELECT", "-ERR DB index is out of range\r\n"}}));
-  RedisOptions options = options_for(server);
-  options.database = 99;
-  check_told(options, RedisStep::select, address_of(options),
-             "SELECT at " + address_of(options) + ": ERR DB index is out of range");
-}
-
-TEST_CASE("a wrong password, a full server and an old one are told in their words",
+TEST_CASE("what a server says at login, and of a database, is told in its words",
           "[fake][reason]") {
-  FakeServer wrong(replying({{"AUTH", "-WRONGPASS invalid username-password pair\r\n"}}));
-  RedisOptions options = options_for(wrong);
-  options.password = canary;
-  check_told(options, RedisStep::login, address_of(options), "WRONGPASS invalid",
-             Errc::wrong_password);
-  FakeServer full([](Peer& peer, int) { peer.send("-ERR max number of clients reached\r\n"); });
-  check_told(options_for(full), RedisStep::login, address_of(options_for(full)),
-             "ERR max number of clients reached", Errc::too_many_clients);
-  FakeServer old(replying({{"HELLO", hello_reply("6.2.14")}}));
-  check_told(options_for(old), RedisStep::login, address_of(options_for(old)),
-             "redis 6.2.14, which is older than 7.0");
+  struct Said {
+    std::map<std::string, std::string> replies;
+    std::string told;
+    RedisStep step = RedisStep::login;
+    Errc code = Errc::not_connected;
+  };
+  const std::string unwanted =
+      "ERR AUTH <password> called without any password configured for the default user.";
+  for (const auto& [replies, told, step, code] :
+       {Said{{{"AUTH", "-" + unwanted + "\r\n"}}, "login at ADDRESS: " + unwanted},
+        Said{{{"AUTH", "-WRONGPASS invalid username-password pair\r\n"}},
+             "WRONGPASS invalid",
+             RedisStep::login,
+             Errc::wrong_password},
+        Said{{{"SELECT", "-ERR DB index is out of range\r\n"}},
+             "SELECT at ADDRESS: ERR DB index is out of range",
+             RedisStep::select},
+        Said{{{"HELLO", "-ERR max number of clients reached\r\n"}},
+             "ERR max number of clients reached",
+             RedisStep::login,
+             Errc::too_many_clients},
+        Said{{{"HELLO", hello_reply("6.2.14")}}, "redis 6.2.14, which is older than 7.0"}}) {
+    FakeServer server(replying(replies));
+    RedisOptions options = options_for(server);
+    if (replies.contains("AUTH")) options.password = canary;
+    if (replies.contains("SELECT")) options.database = 99;
+    std::string part = told;
+    const std::string place = "ADDRESS";
+    const auto at = part.find(place);
+    if (at != std::string::npos) part.replace(at, place.size(), address_of(options));
+    check_told(options, step, address_of(options), part, code);
+  }
 }
 
 TEST_CASE("a TLS port, a web server, one that closes and one that is mute are told apart",
@@ -167,7 +162,6 @@ TEST_CASE("while the first attempt is under way, the exception tells what it wai
           "[fake][reason]") {
   FakeServer server([](Peer& peer, int) { peer.wait_for_close(); });
   RedisOptions options = options_for(server);
-  options.connect_timeout = 20s;
   const auto store = make_redis_store(options);
   const TokenBucket bucket(*store, "api", quota);
   REQUIRE(eventually([&] { return server.connections() == 1; }));
@@ -224,37 +218,33 @@ TEST_CASE("a password of few letters makes no holes in what the server says", "[
   for (const std::string password : {"WRONG", "pass", "a", "in"}) {
     for (const std::string& words : {known, "ERR no such user: " + password}) {
       CAPTURE(password, words);
-      FakeServer server(replying({{"AUTH", "-" + words + "\r\n"}}));
-      RedisOptions options = options_for(server);
-      options.password = password;
-      const auto store = make_redis_store(options);
-      REQUIRE(eventually([&] { return store->stats().failed_attempts > 0; }));
-      CHECK(store->stats().last_failure->cause == (words == known ? known : hidden));
+      const Rig rig(replying({{"AUTH", "-" + words + "\r\n"}}),
+                    [&](RedisOptions& options) { options.password = password; });
+      REQUIRE(eventually([&] { return rig.stats().failed_attempts > 0; }));
+      CHECK(rig.stats().last_failure->cause == (words == known ? known : hidden));
     }
   }
 }
 
 TEST_CASE("a listener that throws ends neither the I/O thread nor the process", "[fake][reason]") {
-  FakeServer server(replying({{"SELECT", "-ERR DB index is out of range\r\n"}}));
-  RedisOptions options = options_for(server);
-  options.database = 99;
   std::atomic<int> told{0};
-  options.on_event = [&](const RedisEvent&) {
-    ++told;
-    throw std::runtime_error("a listener's own");
-  };
-  const auto store = make_redis_store(options);
+  const Rig rig(replying({{"SELECT", "-ERR DB index is out of range\r\n"}}),
+                [&](RedisOptions& options) {
+                  options.database = 99;
+                  options.on_event = [&](const RedisEvent&) {
+                    ++told;
+                    throw std::runtime_error("a listener's own");
+                  };
+                });
   CHECK(eventually([&] { return told > 2; }));
-  CHECK(store->stats().failed_attempts > 1);
+  CHECK(rig.stats().failed_attempts > 1);
 }
 
 TEST_CASE("words of the server are shown on one line, and not at any length", "[fake][reason]") {
-  FakeServer server(replying({{"AUTH", "-ERR \x1b[2J\t" + std::string(3000, 'y') + "\r\n"}}));
-  RedisOptions options = options_for(server);
-  options.password = canary;
-  const auto store = make_redis_store(options);
-  REQUIRE(eventually([&] { return store->stats().failed_attempts > 0; }));
-  const std::string cause = store->stats().last_failure->cause;
+  const Rig rig(replying({{"AUTH", "-ERR \x1b[2J\t" + std::string(3000, 'y') + "\r\n"}}),
+                [](RedisOptions& options) { options.password = canary; });
+  REQUIRE(eventually([&] { return rig.stats().failed_attempts > 0; }));
+  const std::string cause = rig.stats().last_failure->cause;
   CHECK(cause.starts_with("ERR ?[2J?yyyy"));
   CHECK(cause.ends_with("y..."));
   CHECK(cause.size() == 203);
@@ -295,7 +285,6 @@ TEST_CASE("a server that turns out to be a replica is quoted until there is anot
   });
   Events events;
   RedisOptions options = options_for(server);
-  options.connect_timeout = 20s;
   options.on_event = events.listener();
   const auto store = make_redis_store(options);
   const TokenBucket bucket(*store, "api", quota);
@@ -378,18 +367,15 @@ TEST_CASE("an event may destroy the store, and is the last", "[fake][reason]") {
 }
 
 TEST_CASE("of several causes of a loss the first is told, and once", "[fake][reason]") {
-  FakeServer server([](Peer& peer, int number) {
-    if (number > 0) return peer.wait_for_close();
-    if (peer.read_call() && peer.read_call()) peer.send("-READONLY no\r\n");  // and closes
-  });
   Events events;
-  RedisOptions options = options_for(server);
-  options.connect_timeout = 20s;
-  options.on_event = events.listener();
   Crowd crowd(2);
-  const auto store = make_redis_store(options);
-  const Bucket bucket(*store, quota);
-  for (std::size_t i = 0; i < crowd.size(); ++i) bucket.ask(crowd[i], "a", 20s);
+  const Rig rig(
+      [](Peer& peer, int number) {
+        if (number > 0) return peer.wait_for_close();
+        if (peer.read_call() && peer.read_call()) peer.send("-READONLY no\r\n");  // and closes
+      },
+      [&](RedisOptions& options) { options.on_event = events.listener(); });
+  rig.ask_all(crowd, 20s);
   CHECK(eventually([&] { return events.count(Kind::lost, RedisStep::serve) == 1; }));
   CHECK(events.count(Kind::lost, RedisStep::serve, "READONLY no") == 1);
 }

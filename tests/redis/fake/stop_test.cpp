@@ -4,7 +4,7 @@
 
 #include <functional>
 
-#include "tests/redis/fake/server.hpp"
+#include "tests/redis/fake/rig.hpp"
 #include "tests/redis/protocol/pipeline_world.hpp"
 
 using namespace sluice;
@@ -13,31 +13,21 @@ using redis_detail::Client;
 
 namespace {
 
-const Quota quota = Quota::per_second(10);
-
-RedisOptions options_for(std::uint16_t port) {
-  RedisOptions options;
-  options.port = port;
-  options.connect_timeout = 5s;
-  options.stall_timeout = 1h;
-  return options;
-}
-
-/// A server that answers well, and how many calls it has read.
+/// Answers well, and counts the calls that it has read.
 struct Counting {
   std::atomic<std::size_t> heard{0};
-  FakeServer server{[this](Peer& peer, int) {
+  FakeServer::Behaviour behave = [this](Peer& peer, int) {
     for (Word at = 1; const auto call = peer.read_call(); ++at) {
       ++heard;
       if (!peer.send(allowing(*call, at))) return;
     }
-  }};
+  };
 };
 
 struct OpenClient {
   std::shared_ptr<Client> client;
 
-  explicit OpenClient(std::uint16_t port) : client(std::make_shared<Client>(options_for(port), 1)) {
+  explicit OpenClient(const RedisOptions& options) : client(std::make_shared<Client>(options, 1)) {
     client->start();
   }
   ~OpenClient() { client->stop(); }
@@ -86,10 +76,13 @@ struct HeldUp {
 TEST_CASE("a stop request that comes before its call is in the inbox ends the call there",
           "[fake]") {
   Counting it;
+  const FakeServer server(it.behave);
   enum class Connection { none, idle, busy };
   for (const auto connection : {Connection::none, Connection::idle, Connection::busy}) {
     CAPTURE(static_cast<int>(connection));
-    const OpenClient client(connection == Connection::none ? std::uint16_t{1} : it.server.port());
+    RedisOptions options = options_for(server);
+    if (connection == Connection::none) options.port = 1;
+    const OpenClient client(options);
     Asked asked, others[3];
     std::stop_source stop;
     CallPtr call = make_call(asked, 7, Time::max());
@@ -116,7 +109,8 @@ TEST_CASE("a stop request that comes before its call is in the inbox ends the ca
 
 TEST_CASE("a call that comes behind the end of its client is shut down", "[fake]") {
   Counting it;
-  const auto client = std::make_shared<Client>(options_for(it.server.port()), 1);
+  const FakeServer server(it.behave);
+  const auto client = std::make_shared<Client>(options_for(server), 1);
   client->start();
   Asked asked, stopped;
   std::stop_source stop;
@@ -132,63 +126,39 @@ TEST_CASE("a call that comes behind the end of its client is shut down", "[fake]
   CHECK(it.heard == 0);
 }
 
-TEST_CASE("calls that are stopped in the inbox are cancelled and never sent", "[fake]") {
-  Counting it;
-  const auto store = make_redis_store(options_for(it.server.port()));
-  const Bucket bucket(*store, quota);
-  HeldUp thread;
-  thread.hold(bucket);
-  std::stop_source stop;
-  Crowd stopped(50), others(50);
-  for (std::size_t i = 0; i < others.size(); ++i) {
-    bucket.ask(stopped[i], "a", 1h, stop.get_token());
-    bucket.ask(others[i], "a", 1h);
-  }
-  stop.request_stop();
-  CHECK(stopped.count([](const Asked& call) { return call.answers > 0; }) == 0);
-  thread.may_go = true;
-  REQUIRE(stopped.wait());
-  REQUIRE(others.wait());
-  CHECK(stopped.count([](const Asked& c) { return c.error == Errc::cancelled; }) == 50);
-  CHECK(others.count([](const Asked& c) { return !c.error; }) == 50);
-  CHECK(it.heard == 51);
-}
-
-TEST_CASE("calls that are in the inbox when the store ends are shut down and never sent",
+TEST_CASE("calls that end in the inbox, by a stop, their time or the store's end, are never sent",
           "[fake]") {
+  enum class End { stop, time, store };
+  const auto end = GENERATE(End::stop, End::time, End::store);
+  CAPTURE(static_cast<int>(end));
   Counting it;
-  auto store = make_redis_store(options_for(it.server.port()));
+  Rig rig(it.behave);
   HeldUp thread;
+  thread.hold(rig.bucket);
   std::stop_source stop;
-  Crowd crowd(50);
-  thread.then = [&] { store.reset(); };
-  {
-    const Bucket bucket(*store, quota);
-    thread.hold(bucket);
-    for (std::size_t i = 0; i < crowd.size(); ++i) bucket.ask(crowd[i], "a", 1h, stop.get_token());
+  Crowd ended(50), others(50);
+  for (std::size_t i = 0; i < others.size(); ++i) {
+    rig.ask(ended[i], end == End::time ? Span{1us} : Span{1h}, stop.get_token());
+    if (end != End::store) rig.ask(others[i]);
   }
+  if (end == End::stop) stop.request_stop();
+  if (end == End::store) thread.then = [&] { rig.store.reset(); };
+  const SystemClock clock;
+  const Time asked = clock.now();
+  REQUIRE(eventually([&] { return clock.now() > asked + Span{5ms}; }));
+  CHECK(ended.count([](const Asked& call) { return call.answers > 0; }) == 0);
   thread.may_go = true;
-  REQUIRE(crowd.wait());
-  CHECK(crowd.count([](const Asked& c) { return c.error == Errc::shut_down; }) == crowd.size());
+  REQUIRE(ended.wait());
+  const Errc code = end == End::stop   ? Errc::cancelled
+                    : end == End::time ? Errc::timed_out
+                                       : Errc::shut_down;
+  CHECK(ended.count([=](const Asked& call) { return call.error == code; }) == ended.size());
   stop.request_stop();  // finds nobody
   REQUIRE(eventually([&] { return thread.is_over.load(); }));
-  CHECK(crowd.count([](const Asked& c) { return c.answers == 1; }) == crowd.size());
-  CHECK(it.heard == 1);
-}
-
-TEST_CASE("calls whose time is over in the inbox are not executed and never sent", "[fake]") {
-  Counting it;
-  const auto store = make_redis_store(options_for(it.server.port()));
-  const Bucket bucket(*store, quota);
-  HeldUp thread;
-  thread.hold(bucket);
-  Crowd late(20);
-  for (std::size_t i = 0; i < late.size(); ++i) bucket.ask(late[i], "a", 1us);
-  const Time asked = store->clock().now();
-  REQUIRE(eventually([&] { return store->clock().now() > asked + Span{5ms}; }));
-  thread.may_go = true;
-  REQUIRE(late.wait());
-  CHECK(late.count([](const Asked& c) { return c.error == Errc::timed_out; }) == late.size());
-  CHECK_FALSE(bucket.error("a", 1h));
-  CHECK(it.heard == 2);
+  CHECK(ended.count([](const Asked& call) { return call.answers == 1; }) == ended.size());
+  if (end != End::store) {
+    REQUIRE(others.wait());
+    CHECK(others.count([](const Asked& call) { return !call.error; }) == others.size());
+  }
+  CHECK(it.heard == (end == End::store ? 1 : 1 + others.size()));
 }

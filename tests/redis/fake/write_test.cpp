@@ -1,46 +1,219 @@
 // A caller that finds the connection idle writes to it itself; here the socket does what a test
-// wants with that write.
-// Threading: as calls_test.cpp.
+// wants with that write, or ends in its middle, at every byte that matters: what it took a byte of
+// is unknown, and all else is decided on the next connection. Threading: as calls_test.cpp.
 #include <poll.h>
+#include <sys/socket.h>
+#include <sys/types.h>
 
-#include "tests/catch.hpp"
-#include "tests/redis/asking.hpp"
-#include "tests/redis/fake/sending.hpp"
-#include "tests/redis/fake/server.hpp"
+#include <algorithm>
+#include <cerrno>
+#include <functional>
+#include <limits>
+
+#include "tests/redis/fake/rig.hpp"
 #include "tests/support/seed.hpp"
+
+namespace sluice::test {
+namespace {
+
+/// What becomes of the sends of the thread that made it, while it lives.
+class Sending {
+ public:
+  static constexpr std::size_t all = std::numeric_limits<std::size_t>::max();
+
+  /// Each send takes `takes` bytes at most, after `before` has been called with its socket.
+  explicit Sending(std::size_t takes = all, std::function<void(int fd)> before = {});
+  Sending(const Sending&) = delete;
+  Sending& operator=(const Sending&) = delete;
+  ~Sending();
+
+  [[nodiscard]] bool happened() const noexcept { return sends_ > 0; }
+  /// The socket and the size of the last send.
+  [[nodiscard]] int fd() const noexcept { return fd_; }
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+
+ private:
+  friend struct SendHook;
+
+  std::size_t takes_;
+  std::function<void(int)> before_;
+  std::size_t sends_ = 0;
+  int fd_ = -1;
+  std::size_t size_ = 0;
+};
+
+/// While it lives, a socket takes so many bytes more, whoever sends them, and then it is shut down.
+class Cut {
+ public:
+  Cut(int fd, std::size_t takes);
+  Cut(const Cut&) = delete;
+  Cut& operator=(const Cut&) = delete;
+  ~Cut();
+};
+
+struct SendHook {
+  static thread_local Sending* here;
+  // Of the Cut; not in it, because another thread may look here when it has just ended.
+  static std::atomic<int> cut_fd;
+  static std::atomic<std::size_t> cut_left;
+
+  static ssize_t send(int fd, const void* bytes, std::size_t size, int flags) {
+    if (here != nullptr) {
+      ++here->sends_;
+      here->fd_ = fd;
+      here->size_ = size;
+      if (here->before_) here->before_(fd);
+      size = std::min(size, here->takes_);
+    }
+    if (fd == cut_fd) return send_last(fd, bytes, size, flags);
+    return send_now(fd, bytes, size, flags);
+  }
+
+  static ssize_t send_last(int fd, const void* bytes, std::size_t size, int flags) {
+    const std::size_t takes = std::min<std::size_t>(size, cut_left);
+    const ssize_t taken = takes > 0 ? send_now(fd, bytes, takes, flags) : 0;
+    if (taken > 0) cut_left -= static_cast<std::size_t>(taken);
+    if (cut_left == 0) {
+      cut_fd = -1;
+      ::shutdown(fd, SHUT_RDWR);
+    }
+    if (taken != 0) return taken;
+    errno = EPIPE;
+    return -1;
+  }
+
+  static ssize_t send_now(int fd, const void* bytes, std::size_t size, int flags) {
+    if (size > 0) return ::sendto(fd, bytes, size, flags, nullptr, 0);
+    errno = EAGAIN;
+    return -1;
+  }
+};
+
+thread_local Sending* SendHook::here = nullptr;
+std::atomic<int> SendHook::cut_fd{-1};
+std::atomic<std::size_t> SendHook::cut_left{0};
+
+Sending::Sending(std::size_t takes, std::function<void(int fd)> before)
+    : takes_(takes), before_(std::move(before)) {
+  SendHook::here = this;
+}
+
+Sending::~Sending() { SendHook::here = nullptr; }
+
+Cut::Cut(int fd, std::size_t takes) {
+  SendHook::cut_left = takes;
+  SendHook::cut_fd = fd;
+}
+
+Cut::~Cut() { SendHook::cut_fd = -1; }
+
+}  // namespace
+}  // namespace sluice::test
+
+/// The test program's own, which looks there first. A Sending counts for the thread that made it, a
+/// Cut for all threads.
+ssize_t send(int fd, const void* bytes, std::size_t size, int flags) {
+  return sluice::test::SendHook::send(fd, bytes, size, flags);
+}
 
 using namespace sluice;
 using namespace sluice::test;
 
 namespace {
 
-RedisOptions options_for(const FakeServer& server) {
-  RedisOptions options;
-  options.port = server.port();
-  options.connect_timeout = 5s;
-  options.stall_timeout = 1h;
-  options.reconnect_max = 10ms;
-  return options;
-}
-
-const Quota quota = Quota::per_second(10);
+void reconnect_soon(RedisOptions& options) { options.reconnect_max = 10ms; }
 
 /// Answers when the test wants it to.
 struct Hesitant {
   std::atomic<bool> speaks{true};
-  FakeServer server{[this](Peer& peer, int) {
-    for (Word at = 1; const auto call = peer.read_call(); ++at) {
-      if (!eventually([this] { return speaks.load(); }) || !peer.send(allowing(*call, at))) return;
-    }
-  }};
+  Rig rig{[this](Peer& peer, int) {
+            for (Word at = 1; const auto call = peer.read_call(); ++at) {
+              if (!eventually([this] { return speaks.load(); })) return;
+              if (!peer.send(allowing(*call, at))) return;
+            }
+          },
+          reconnect_soon};
+};
+
+/// A request that this thread has written: its socket and its size.
+struct Request {
+  int fd = -1;
+  std::size_t bytes = 0;
 };
 
 /// Makes calls that end well until one of them was written by this thread.
-bool settle(const Bucket& bucket) {
-  return eventually([&] {
+Request settle(const Rig& rig) {
+  Request request;
+  const bool has_settled = eventually([&] {
     const Sending sending;
-    return !bucket.error("a", 1h) && sending.happened();
+    REQUIRE_FALSE(rig.error(1h));
+    request = {sending.fd(), sending.size()};
+    return sending.happened();
   });
+  REQUIRE(has_settled);
+  return request;
+}
+
+/// Asks all at once.
+void ask_at_once(const Rig& rig, Crowd& crowd) {
+  const Step step = (*rig.bucket).acquire_step("a");
+  const std::vector<Plan> plans(crowd.size(), Plan(step).within(1h));
+  std::vector<Completion> done;
+  for (std::size_t i = 0; i < crowd.size(); ++i) done.push_back(crowd[i].completion());
+  rig.store->execute_batch(plans, done);
+}
+
+constexpr std::size_t calls = 3;
+constexpr Word next_at = 500;  // what the second connection answers starts there
+
+/// A server whose first connection falls silent when a call was made there.
+struct Scene {
+  std::atomic<bool> is_mute{false};
+  Rig rig{at_first([this](Peer& peer) {
+    for (Word at = 1; const auto call = peer.read_call(); ++at) {
+      if (is_mute) return peer.wait_for_close();
+      if (!peer.send(allowing(*call, at))) return;
+    }
+  })};
+  Request request = settle(rig);
+
+  Scene() { is_mute = true; }
+
+  /// Asks `crowd` at once. The socket takes so many bytes of it and ends. True if this thread
+  /// wrote.
+  bool ask(Crowd& crowd, std::size_t takes) const {
+    const Cut cut(request.fd, takes);
+    const Sending sending;
+    ask_at_once(rig, crowd);
+    REQUIRE(crowd.wait());
+    return sending.happened();
+  }
+};
+
+/// Each request of the crowd is `bytes` long and was sent in order, and the socket took `taken`.
+void check_ends(Crowd& crowd, std::size_t bytes, std::size_t taken) {
+  Time last = to_time(next_at - 1);
+  for (std::size_t i = 0; i < crowd.size(); ++i) {
+    CAPTURE(i);
+    CHECK(crowd[i].answers == 1);
+    if (i * bytes < taken) {
+      CHECK(crowd[i].error == Errc::unknown);
+    } else {
+      CHECK_FALSE(crowd[i].error);
+      CHECK(crowd[i].decision.at > last);
+      last = crowd[i].decision.at;
+    }
+  }
+}
+
+std::vector<std::size_t> boundaries(std::size_t bytes) {
+  std::vector<std::size_t> result{0, 1};
+  for (std::size_t i = 1; i <= calls; ++i) {
+    for (const std::size_t at : {i * bytes - 1, i * bytes, i * bytes + 1}) {
+      if (at <= calls * bytes) result.push_back(at);
+    }
+  }
+  return result;
 }
 
 }  // namespace
@@ -48,14 +221,13 @@ bool settle(const Bucket& bucket) {
 TEST_CASE("a caller writes to an idle connection itself, and behind other calls it does not",
           "[fake]") {
   Hesitant hesitant;
-  const auto store = make_redis_store(options_for(hesitant.server));
-  const Bucket bucket(*store, quota);
-  REQUIRE(settle(bucket));
+  const Rig& rig = hesitant.rig;
+  settle(rig);
   hesitant.speaks = false;
   Asked first, second;
-  bucket.ask(first, "a", 1h);
+  rig.ask(first, 1h);
   const Sending sending;
-  bucket.ask(second, "a", 1h);
+  rig.ask(second, 1h);
   hesitant.speaks = true;
   CHECK_FALSE(first.wait().error);
   CHECK_FALSE(second.wait().error);
@@ -64,20 +236,14 @@ TEST_CASE("a caller writes to an idle connection itself, and behind other calls 
 }
 
 TEST_CASE("what a socket does not take of a caller's write follows, in order", "[fake]") {
-  FakeServer server([](Peer& peer, int) { serve_well(peer); });
-  const auto store = make_redis_store(options_for(server));
-  const Bucket bucket(*store, quota);
+  const Rig rig([](Peer& peer, int) { serve_well(peer); }, reconnect_soon);
   const std::size_t takes = GENERATE(0U, 1U, 1000U);
   CAPTURE(takes);
-  REQUIRE(settle(bucket));
-  const Step step = (*bucket).acquire_step("a");
-  const std::vector<Plan> plans(64, Plan(step).within(1h));  // nothing to wake the other thread for
+  settle(rig);
   const bool happened = eventually([&] {
-    Crowd crowd(plans.size());
-    std::vector<Completion> done;
-    for (std::size_t i = 0; i < crowd.size(); ++i) done.push_back(crowd[i].completion());
+    Crowd crowd(64);
     const Sending sending(takes);
-    store->execute_batch(plans, done);
+    ask_at_once(rig, crowd);
     REQUIRE(crowd.wait());
     const Word first_at = crowd[0].decision.at.time_since_epoch().count();
     for (std::size_t i = 0; i < crowd.size(); ++i) {
@@ -87,7 +253,7 @@ TEST_CASE("what a socket does not take of a caller's write follows, in order", "
     return sending.happened();
   });
   CHECK(happened);
-  CHECK(store->stats().connections == 1);
+  CHECK(rig.stats().connections == 1);
 }
 
 TEST_CASE(
@@ -98,26 +264,26 @@ TEST_CASE(
   CAPTURE(reset, takes);
   enum class Next { wait, read, cut };
   std::atomic<Next> next{Next::read};
-  FakeServer server([&](Peer& peer, int) {
-    for (Word at = 1; const auto call = peer.read_call(); ++at) {
-      if (!peer.send(allowing(*call, at))) return;
-      eventually([&] { return next != Next::wait; });
-      if (next == Next::cut) break;
-    }
-    if (reset) peer.reset_on_close();
-  });
-  const auto store = make_redis_store(options_for(server));
-  const Bucket bucket(*store, quota);
+  const Rig rig(
+      [&](Peer& peer, int) {
+        for (Word at = 1; const auto call = peer.read_call(); ++at) {
+          if (!peer.send(allowing(*call, at))) return;
+          eventually([&] { return next != Next::wait; });
+          if (next == Next::cut) break;
+        }
+        if (reset) peer.reset_on_close();
+      },
+      reconnect_soon);
   const bool happened = eventually([&] {
     next = Next::wait;
-    REQUIRE_FALSE(bucket.error("a", 1h));
+    REQUIRE_FALSE(rig.error(1h));
     const Sending sending(takes, [&](int fd) {
       next = Next::cut;
       pollfd entry{fd, POLLRDHUP, 0};
       ::poll(&entry, 1, 30'000);
     });
     Asked asked;
-    bucket.ask(asked, "a", 1h);
+    rig.ask(asked, 1h);
     if (!sending.happened()) next = Next::read;
     asked.wait();
     // A socket that was reset takes nothing: the call goes out on the next connection.
@@ -128,25 +294,24 @@ TEST_CASE(
     return sending.happened();
   });
   CHECK(happened);
-  CHECK_FALSE(bucket.error("a", 1h));
+  CHECK_FALSE(rig.error(1h));
 }
 
 TEST_CASE("a call that its caller wrote ends when its own time is over", "[fake]") {
   Hesitant hesitant;
-  const auto store = make_redis_store(options_for(hesitant.server));
-  const Bucket bucket(*store, quota);
+  const Rig& rig = hesitant.rig;
   const bool happened = eventually([&] {
-    REQUIRE(settle(bucket));  // the store's thread sleeps for an hour, or for ever
+    settle(rig);  // the store's thread sleeps for an hour, or for ever
     hesitant.speaks = false;
     const Sending sending;
-    const Time since = store->clock().now();
+    const Time since = rig.store->clock().now();
     Asked asked;
-    bucket.ask(asked, "a", 50ms);
+    rig.ask(asked, 50ms);
     asked.wait();
     hesitant.speaks = true;
     if (!sending.happened()) return false;
     CHECK(asked.error == Errc::unknown);
-    CHECK(store->clock().now() - since >= Span{50ms});
+    CHECK(rig.store->clock().now() - since >= Span{50ms});
     return true;
   });
   CHECK(happened);
@@ -154,15 +319,14 @@ TEST_CASE("a call that its caller wrote ends when its own time is over", "[fake]
 
 TEST_CASE("a stop request in the middle of a caller's write ends the call as unknown", "[fake]") {
   Hesitant hesitant;
-  const auto store = make_redis_store(options_for(hesitant.server));
-  const Bucket bucket(*store, quota);
+  const Rig& rig = hesitant.rig;
   const bool happened = eventually([&] {
-    REQUIRE(settle(bucket));
+    settle(rig);
     hesitant.speaks = false;
     std::stop_source stop;
     const Sending sending(1, [&](int) { stop.request_stop(); });
     Asked asked;
-    bucket.ask(asked, "a", 1h, stop.get_token());
+    rig.ask(asked, 1h, stop.get_token());
     if (!sending.happened()) hesitant.speaks = true;
     asked.wait();
     CHECK(asked.error == (sending.happened() ? make_error_code(Errc::unknown) : std::error_code{}));
@@ -170,17 +334,15 @@ TEST_CASE("a stop request in the middle of a caller's write ends the call as unk
     return sending.happened();
   });
   CHECK(happened);
-  CHECK_FALSE(bucket.error("a", 1h));
-  CHECK(store->stats().connections == 1);
+  CHECK_FALSE(rig.error(1h));
+  CHECK(rig.stats().connections == 1);
 }
 
 TEST_CASE("threads that write themselves now and then have their calls decided in order",
           "[fake]") {
   const std::string name =
       "threads that write themselves now and then have their calls decided in order";
-  FakeServer server([](Peer& peer, int) { serve_well(peer); });
-  const auto store = make_redis_store(options_for(server));
-  const Bucket bucket(*store, quota);
+  const Rig rig([](Peer& peer, int) { serve_well(peer); });
   std::atomic<std::size_t> wrong{0}, written{0}, handed_over{0};
   const auto work = [&](Random& random) {
     std::size_t rounds = scaled(2000, 200);
@@ -188,7 +350,7 @@ TEST_CASE("threads that write themselves now and then have their calls decided i
       Crowd crowd(random.below(4) + 1);
       for (std::size_t i = 0; i < crowd.size(); ++i) {
         const Sending sending;
-        bucket.ask(crowd[i], "a", 1h);
+        rig.ask(crowd[i]);
         ++(sending.happened() ? written : handed_over);
       }
       wrong += crowd.wait() ? 0U : 1U;
@@ -206,6 +368,67 @@ TEST_CASE("threads that write themselves now and then have their calls decided i
   }
   CHECK(wrong == 0);
   CHECK(handed_over > 0);
-  CHECK((written > 0 || settle(bucket)));
-  CHECK(store->stats().connections == 1);
+  if (written == 0) settle(rig);
+  CHECK(rig.stats().connections == 1);
+}
+
+TEST_CASE("of a write that breaks off, what the socket took no byte of is decided later",
+          "[fake]") {
+  const bool is_behind_another = GENERATE(false, true);
+  for (const std::size_t takes : boundaries(Scene().request.bytes)) {
+    CAPTURE(takes);
+    const bool happened = eventually([&] {
+      const Scene scene;
+      Asked first;
+      if (is_behind_another) {
+        scene.rig.ask(first);  // is never answered
+        REQUIRE(
+            eventually([&] { return scene.rig.error(1ms) == Failure::unknown; }));  // both are sent
+      }
+      Crowd crowd(calls);
+      const bool wrote = scene.ask(crowd, takes);
+      check_ends(crowd, scene.request.bytes, takes);
+      CHECK(eventually([&] { return scene.rig.stats().connections == 2; }));
+      if (is_behind_another) {
+        CHECK_FALSE(wrote);
+        CHECK(first.wait().error == Errc::unknown);
+        return true;
+      }
+      CHECK(scene.rig.stats().unknown == (takes + scene.request.bytes - 1) / scene.request.bytes);
+      return wrote;
+    });
+    CHECK(happened);
+  }
+}
+
+TEST_CASE("a call of which the socket took no byte ends as not executed if its time is over first",
+          "[fake]") {
+  std::atomic<bool> is_mute{false};
+  std::atomic<int> heard{0};
+  const Rig rig([&](Peer& peer, int number) {
+    if (number > 0) return peer.wait_for_close();  // does not let the client in
+    for (Word at = 1; const auto call = peer.read_call(); ++at) {
+      ++heard;
+      if (is_mute || !peer.send(allowing(*call, at))) return peer.wait_for_close();
+    }
+  });
+  const int fd = settle(rig).fd;
+  is_mute = true;
+  const int before = heard;
+  std::stop_source stop;
+  Asked late, stopped;
+  {
+    const Cut cut(fd, 0);
+    rig.ask(late, 50ms);
+    rig.ask(stopped, 1h, stop.get_token());
+    CHECK(late.wait().error == Errc::not_connected);
+  }
+  CHECK(stopped.answers == 0);
+  stop.request_stop();
+  CHECK(stopped.wait().error == Errc::cancelled);
+  Asked left;
+  rig.ask(left);
+  CHECK(left.answers == 0);
+  CHECK(heard == before);
+  CHECK(rig.stats().unknown == 0);
 }

@@ -1,4 +1,5 @@
-// The store against nodes of a cluster that lie. Threading: the fixtures'.
+// The store against nodes of a cluster that lie, and Sentinels that help nobody or replace the
+// master. Threading: the fixtures'.
 #include <array>
 #include <functional>
 #include <numeric>
@@ -14,82 +15,36 @@ namespace {
 
 const Quota quota = Quota::per_second(10).burst(5);
 
-/// A node that answers CLUSTER SLOTS with `map()`, and calls with `answer()`; `left()` is told when
-/// a connection ends that had calls.
-FakeServer::Behaviour serve_calls(
-    std::function<std::string()> map, std::function<std::string(const Command&)> answer,
-    std::function<void()> left = [] {}) {
-  return [=](Peer& peer, int) {
-    bool has_called = false;
-    while (const auto asked = peer.read_behind_login()) {
-      const bool is_call = asked->at(0) != "CLUSTER";
-      has_called = has_called || is_call;
-      if (!peer.send(is_call ? answer(*asked) : map())) break;
-    }
-    if (has_called) left();
-  };
-}
-
 std::size_t maps_in(const Events& events) {
   return events.count(RedisEvent::Kind::map_changed, RedisStep::discover);
 }
-
 }  // namespace
 
-TEST_CASE("a call that is sent on for ever fails, and was not executed", "[fake][cluster]") {
-  std::uint16_t second_port = 0;
-  std::uint16_t first_port = 0;
+TEST_CASE("a call that is sent on for ever, or to nonsense, fails, and was not executed",
+          "[fake][cluster]") {
+  std::uint16_t port = 0;
   std::atomic<int> calls{0};
-  FakeServer second(node(no_map,
-                         [&] {
-                           ++calls;
-                           return redirection("MOVED", first_port);
-                         }),
-                    FakeServer::Serving::at_once);
-  second_port = second.port();
-
-  SECTION("to itself") {
-    FakeServer self(node(no_map,
-                         [&] {
-                           ++calls;
-                           return redirection("MOVED", first_port);
-                         }),
-                    FakeServer::Serving::at_once);
-    first_port = self.port();
-    const auto store = make_redis_store(fake_cluster({&self}));
-    const Bucket bucket(*store, quota);
-    CHECK(bucket.error("alice") == Errc::moved);
-    CHECK(calls == 6);
-  }
-  SECTION("in a ring") {
-    FakeServer first(node(no_map,
-                          [&] {
-                            ++calls;
-                            return redirection("MOVED", second_port);
-                          }),
-                     FakeServer::Serving::at_once);
-    first_port = first.port();
-    const auto store = make_redis_store(fake_cluster({&first}));
-    const Bucket bucket(*store, quota);
-    CHECK(bucket.error("alice") == Errc::moved);
-    CHECK(calls == 6);
-  }
-  SECTION("to nonsense") {
-    for (const std::string& words :
-         {std::string("MOVED"), std::string("MOVED 1"), std::string("MOVED 16384 127.0.0.1:1"),
-          std::string("MOVED 1 127.0.0.1:0"), std::string("MOVED 1 127.0.0.1:65536"),
-          std::string("MOVED 1 127.0.0.1"), std::string("MOVED x 127.0.0.1:1"),
-          "MOVED 1 " + std::string(300, 'h') + ":1", std::string("ASK"),
-          std::string("ASK 1 ?:1")}) {
-      CAPTURE(words);
-      FakeServer server(node(no_map, [&] { return "-" + words + "\r\n"; }),
-                        FakeServer::Serving::at_once);
-      const auto store = make_redis_store(fake_cluster({&server}));
-      const Bucket bucket(*store, quota);
-      const std::error_code error = bucket.error("alice");
-      CHECK(error == (words.starts_with("ASK") ? Errc::ask : Errc::moved));
-      CHECK(error == Failure::not_executed);
-    }
+  for (const std::string& words :
+       {std::string("MOVED 1 127.0.0.1:PORT"), std::string("ASK 1 127.0.0.1:PORT"),
+        std::string("MOVED"), std::string("MOVED 16384 127.0.0.1:1"),
+        std::string("MOVED 1 127.0.0.1:0"), "MOVED 1 " + std::string(300, 'h') + ":1",
+        std::string("ASK"), std::string("ASK 1 ?:1")}) {
+    CAPTURE(words);
+    const bool is_to_itself = words.ends_with("PORT");
+    calls = 0;
+    FakeServer server(node(no_map,
+                           [&](const Command&) {
+                             ++calls;
+                             if (!is_to_itself) return "-" + words + "\r\n";
+                             return redirection(words.substr(0, words.find(' ')), port);
+                           }),
+                      FakeServer::Serving::at_once);
+    port = server.port();
+    const auto store = make_redis_store(fake_cluster({&server}));
+    const std::error_code error = Bucket(*store, quota).error("alice");
+    CHECK(error == (words.starts_with("ASK") ? Errc::ask : Errc::moved));
+    CHECK(error == Failure::not_executed);
+    CHECK(calls == (is_to_itself ? 6 : 1));
   }
 }
 
@@ -99,13 +54,9 @@ TEST_CASE("a map that cannot be is not followed, and the nodes go on", "[fake][c
   const std::string full = row(0, 16'383, loopback, 1);
   for (const std::string& map :
        {array({row(0, 100, loopback, 1), row(100, 16'383, loopback, 2)}),  // overlap
-        array({row(0, 16'384, loopback, 1)}), array({row(5, 4, loopback, 1)}),
-        array({row(-1, 4, loopback, 1)}), array({row(0, 16'383, loopback, 0)}), array(many),
-        std::string("*1000000000\r\n"), std::string("*-1\r\n"), std::string("+OK\r\n"),
-        std::string(":1\r\n"), std::string("HTTP/1.1 400 Bad Request\r\n\r\n"), full + full,
-        std::string("-ERR This instance has cluster support disabled\r\n"), array({array({})}),
-        array({number(1)}),
-        std::string("*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n")}) {
+        array(many), std::string("*1000000000\r\n"), std::string("*-1\r\n"), std::string("+OK\r\n"),
+        std::string("HTTP/1.1 400 Bad Request\r\n\r\n"), full + full,
+        std::string("-ERR This instance has cluster support disabled\r\n"), array({number(1)})}) {
     CAPTURE(map.substr(0, 60));
     FakeServer server(node([&] { return map; }), FakeServer::Serving::at_once);
     Events events;
@@ -129,7 +80,7 @@ TEST_CASE("a map may have gaps, and hosts that mean the one that was asked", "[f
     const auto map = [&] {
       return array({row(0, 8000, host, port), row(8002, 16'383, host, port)});
     };
-    FakeServer first(node(map, [] { return std::string("-CLUSTERDOWN no\r\n"); }),
+    FakeServer first(node(map, [](const Command&) { return std::string("-CLUSTERDOWN no\r\n"); }),
                      FakeServer::Serving::at_once);
     const auto store = make_redis_store(fake_cluster({&first}));
     const Bucket bucket(*store, quota);
@@ -141,8 +92,9 @@ TEST_CASE("a map may have gaps, and hosts that mean the one that was asked", "[f
 TEST_CASE("a node without a host in a redirection is the one that sent it, at another port",
           "[fake][cluster]") {
   FakeServer owner(node(no_map), FakeServer::Serving::at_once);
-  FakeServer first(node(no_map, [&] { return redirection("MOVED", owner.port(), ""); }),
-                   FakeServer::Serving::at_once);
+  FakeServer first(
+      node(no_map, [&](const Command&) { return redirection("MOVED", owner.port(), ""); }),
+      FakeServer::Serving::at_once);
   const auto store = make_redis_store(fake_cluster({&first}));
   const Bucket bucket(*store, quota);
   CHECK_FALSE(bucket.error("alice"));
@@ -153,8 +105,9 @@ TEST_CASE("a node without a host in a redirection is the one that sent it, at an
 TEST_CASE("a call that is moved back from the importing node goes without ASKING",
           "[fake][cluster]") {
   std::uint16_t owner_port = 0;
-  FakeServer importing(node(no_map, [&] { return redirection("MOVED", owner_port); }),
-                       FakeServer::Serving::at_once);
+  FakeServer importing(
+      node(no_map, [&](const Command&) { return redirection("MOVED", owner_port); }),
+      FakeServer::Serving::at_once);
   std::vector<std::string> seen;
   FakeServer owner(
       [&](Peer& peer, int) {
@@ -183,26 +136,15 @@ TEST_CASE("a node that has no slots any more is left, and its link serves the ne
   std::atomic<int> now{0};
   std::vector<std::uint16_t> ports(5);
   std::array<std::atomic<int>, 5> open{};
-  const auto serve = [&](std::size_t self) -> FakeServer::Behaviour {
-    return [&, self](Peer& peer, int) {
-      Word at = 1;
-      bool has_called = false;
-      while (const auto asked = peer.read_behind_login()) {
-        if (asked->at(0) == "CLUSTER") {
-          if (!peer.send(
-                  array({row(0, 16'383, loopback, ports.at(static_cast<std::size_t>(now)))})))
-            break;
-          continue;
-        }
-        if (!std::exchange(has_called, true)) ++open.at(self);
-        const bool is_owner = static_cast<std::size_t>(now) == self;
-        if (!peer.send(is_owner ? allowing(*asked, at++)
-                                : redirection("MOVED", ports.at(static_cast<std::size_t>(now))))) {
-          break;
-        }
-      }
-      if (has_called) --open.at(self);
+  const auto owner_port = [&] { return ports.at(static_cast<std::size_t>(now)); };
+  const auto serve = [&](std::size_t self) {
+    const auto answer = [&, self](const Command& asked) {
+      open.at(self) = 1;
+      return static_cast<std::size_t>(now) == self ? allowing(asked, 1)
+                                                   : redirection("MOVED", owner_port());
     };
+    return node([&] { return array({row(0, 16'383, loopback, owner_port())}); }, answer,
+                [&, self] { open.at(self) = 0; });
   };
   std::vector<std::unique_ptr<FakeServer>> nodes;
   for (std::size_t i = 0; i < ports.size(); ++i) {
@@ -234,7 +176,7 @@ TEST_CASE("a node whose last slot is moved by MOVED is left with the next map", 
                   row(slot, slot, loopback, is_moved ? owner_port : last_port),
                   row(slot + 1, 16'383, loopback, owner_port)});
   };
-  FakeServer last(serve_calls(
+  FakeServer last(node(
                       map,
                       [&](const Command& asked) {
                         return is_moved ? redirection("MOVED", owner_port) : allowing(asked, 1);
@@ -272,19 +214,19 @@ TEST_CASE("a link that has calls under way is given no other node", "[fake][clus
                              row(alice + 1, 16'383, loopback, ports[1])});
   };
   FakeServer fourth(node(no_map), FakeServer::Serving::at_once);
-  FakeServer third(serve_calls(map,
-                               [&](const Command& asked) {
-                                 return sends_on ? redirection("MOVED", fourth.port())
-                                                 : allowing(asked, 1);
-                               }),
+  FakeServer third(node(map,
+                        [&](const Command& asked) {
+                          return sends_on ? redirection("MOVED", fourth.port())
+                                          : allowing(asked, 1);
+                        }),
                    FakeServer::Serving::at_once);
-  FakeServer second(serve_calls(map,
-                                [&](const Command& asked) {
-                                  if (++seen == 1) eventually([&] { return is_over.load(); });
-                                  return allowing(asked, 1);
-                                }),
+  FakeServer second(node(map,
+                         [&](const Command& asked) {
+                           if (++seen == 1) eventually([&] { return is_over.load(); });
+                           return allowing(asked, 1);
+                         }),
                     FakeServer::Serving::at_once);
-  FakeServer first(node(map, [&] { return redirection("MOVED", ports[2]); }),
+  FakeServer first(node(map, [&](const Command&) { return redirection("MOVED", ports[2]); }),
                    FakeServer::Serving::at_once);
   ports = {first.port(), second.port(), third.port()};
   Events events;
@@ -315,4 +257,97 @@ TEST_CASE("the map is fetched before the first call, from whichever node is ther
   options.cluster.insert(options.cluster.begin(), 3, RedisAddress{"127.0.0.1", closed});
   const auto store = make_redis_store(options);
   CHECK(eventually([&] { return seed.connections() == 1; }));
+}
+
+TEST_CASE("a Sentinel that names nobody or nonsense gives a reason", "[fake][sentinel]") {
+  for (const std::string& reply :
+       {std::string("*-1\r\n"), array({bulk("h"), bulk("0")}), std::string("-IDONTKNOW\r\n"),
+        std::string("+OK\r\n"), std::string("*1000000000\r\n"),
+        "*2\r\n$1000000\r\n" + std::string(1'000'000, 'h')}) {
+    CAPTURE(reply.substr(0, 40));
+    FakeServer sentinel(
+        [&](Peer& peer, int) {
+          while (peer.read_behind_login()) {
+            if (!peer.send(reply)) return;
+          }
+        },
+        FakeServer::Serving::at_once);
+    const auto store = make_redis_store(fake_sentinel(sentinel));
+    const Bucket bucket(*store, quota);
+    CHECK(bucket.error("alice", 100ms) == Errc::not_connected);
+    CHECK(eventually([&] {
+      const auto last = store->stats().last_failure;
+      return last && last->step == RedisStep::discover && !last->cause.empty();
+    }));
+  }
+}
+
+TEST_CASE("a call that no Sentinel helps says that they refuse the login", "[fake][sentinel]") {
+  FakeServer sentinel(
+      [&](Peer& peer, int) {
+        while (peer.read()) {
+          if (!peer.send("-NOAUTH Authentication required.\r\n")) return;
+        }
+      },
+      FakeServer::Serving::at_once);
+  const auto store = make_redis_store(fake_sentinel(sentinel));
+  const TokenBucket bucket(*store, "api", quota);
+  REQUIRE(eventually([&] { return store->stats().last_failure.has_value(); }));
+  std::string text;
+  try {
+    static_cast<void>(decide(*store, Plan(bucket.acquire_step("a")).within(100ms)));
+  } catch (const std::system_error& error) {
+    CHECK(error.code() == Errc::not_connected);
+    text = error.what();
+  }
+  CHECK(text.find("login at 127.0.0.1:" + std::to_string(sentinel.port()) + ": NOAUTH") !=
+        std::string::npos);
+}
+
+TEST_CASE("a master that is replaced while the store logs in is not used", "[fake][sentinel]") {
+  std::atomic<bool> is_greeted{false};  // the old master has heard ROLE
+  std::atomic<bool> is_replaced{false};
+  std::atomic<int> misled{0};
+  const auto master = [&](bool is_old) -> FakeServer::Behaviour {
+    return [&, is_old](Peer& peer, int) {
+      Word at = 1;
+      while (const auto asked = peer.read_behind_login()) {
+        const bool is_role = asked->at(0) == "ROLE";
+        if (is_role && is_old) {
+          is_greeted = true;
+          eventually([&] { return is_replaced.load(); });
+        }
+        if (!is_role && is_old) ++misled;
+        if (!peer.send(is_role ? array({bulk("master")}) : allowing(*asked, at++))) return;
+      }
+    };
+  };
+  FakeServer before(master(true), FakeServer::Serving::at_once);
+  FakeServer after(master(false), FakeServer::Serving::at_once);
+  const auto named = [](const FakeServer& server) {
+    return array({loopback, bulk(std::to_string(server.port()))});
+  };
+  FakeServer sentinel(
+      [&](Peer& peer, int) {
+        bool is_asked_again = false;
+        while (const auto asked = peer.read_behind_login()) {
+          std::string reply = array({});  // it knows no other Sentinel
+          if (asked->at(0) == "SUBSCRIBE") {
+            peer.send(array({bulk("subscribe"), bulk("+switch-master"), number(1)}));
+            eventually([&] { return is_greeted.load(); });
+            reply = array({bulk("message"), bulk("+switch-master"), bulk("mymaster")});
+          } else if (asked->at(1) == "GET-MASTER-ADDR-BY-NAME") {
+            is_asked_again = is_greeted;
+            reply = named(is_greeted ? after : before);
+          }
+          if (!peer.send(reply)) break;
+        }
+        if (is_asked_again) is_replaced = true;  // the store has heard the other name
+      },
+      FakeServer::Serving::at_once);
+  const auto store = make_redis_store(fake_sentinel(sentinel));
+  const Bucket bucket(*store, quota);
+  CHECK_FALSE(bucket.error("alice"));
+  CHECK(misled == 0);
+  CHECK(after.connections() >= 1);
 }
