@@ -1,14 +1,18 @@
-// What lies under our keys: hostile names, other people's values, garbage, and when it expires.
-// Threading: the test's thread.
+// What lies under our keys: hostile names, other people's values, garbage, when it expires, and
+// what becomes of a state that somebody meddled with. Threading: the test's thread.
+#include <algorithm>
+#include <functional>
 #include <set>
 
 #include "sluice/limiters/sliding_window.hpp"
 #include "sluice/limiters/slot_lock.hpp"
 #include "tests/catch.hpp"
 #include "tests/redis/real/real.hpp"
+#include "tests/support/frozen_redis.hpp"
+#include "tests/support/limiters.hpp"
 
-using namespace sluice;
 using namespace sluice::test;
+using namespace sluice;
 
 namespace {
 
@@ -20,12 +24,56 @@ std::string state(char kind, Word first, Word second) {
   return bytes;
 }
 
+/// One limiter of each kind on a server whose clock is the test's, and calls that write their keys.
+class Zoo {
+ public:
+  using Call = std::function<void(std::error_code&)>;
+  struct Animal {
+    std::string key;
+    Call call;
+  };
+
+  Zoo() : admin_(redis_.server().unix_socket()), store_(connect_socket(redis_.server())) {
+    redis_.set_time(clock_.now());
+    redis_.flush();
+    for_each_limiter([this](const std::string& key, auto make, auto ask) {
+      const auto limiter = allocate(make, *store_);
+      animals_.push_back(
+          {key, [limiter, ask](auto& error) { static_cast<void>(ask(*limiter, error)); }});
+    });
+    const SlidingWindow many(*store_, "many", {{5, 10s}, {50, 100s}, {500, 1000s}});
+    animals_.push_back({"{a}:many:10s+100s+1000s,grants",
+                        [many](auto& error) { static_cast<void>(many.try_acquire("a", error)); }});
+  }
+  ~Zoo() { redis_.flush(); }
+  Zoo(const Zoo&) = delete;
+  Zoo& operator=(const Zoo&) = delete;
+
+  void advance(Span span) {
+    clock_.advance(span);
+    redis_.set_time(clock_.now());
+  }
+  RedisReply admin(std::initializer_list<std::string_view> command) { return admin_(command); }
+  [[nodiscard]] Store& store() const { return *store_; }
+  [[nodiscard]] std::vector<std::string> keys() {
+    std::vector<std::string> names;
+    for (const RedisReply& key : admin({"KEYS", "*"}).elements) names.push_back(key.text);
+    return names;
+  }
+  [[nodiscard]] const std::vector<Animal>& animals() const { return animals_; }
+
+ private:
+  FrozenRedis& redis_ = FrozenRedis::instance();
+  RedisClient admin_;
+  VirtualClock clock_;
+  std::unique_ptr<RedisStore> store_;
+  std::vector<Animal> animals_;
+};
+
 }  // namespace
 
-TEST_CASE("hostile keys are keys like any other, and each is its own", "[redis][C-086]") {
-  if (redis_left_out()) return;
-  const RedisServer server;
-  const auto store = connect_socket(server);
+TEST_CASE_METHOD(SharedStore, "hostile keys are keys like any other, and each is its own",
+                 "[redis][C-086]") {
   const TokenBucket bucket(*store, "api", Quota::per_hour(10));
   std::string all_bytes;
   for (int i = 0; i < 256; ++i) all_bytes += static_cast<char>(i);
@@ -51,7 +99,6 @@ TEST_CASE("hostile keys are keys like any other, and each is its own", "[redis][
       wrong += bucket.try_acquire(Key{tag, name}).remaining == 9 ? 0U : 1U;
   }
   CHECK(wrong == 0);
-  RedisClient admin(server.unix_socket());
   CHECK(admin({"DBSIZE"}).integer == static_cast<std::int64_t>(parts.size() * parts.size()));
   for (const RedisReply& key : admin({"KEYS", "*"}).elements) {
     CHECK(key.text.size() <= 2 * 3 * 128 + 3 + 5);  // "{...}:...:10/h"
@@ -63,11 +110,8 @@ TEST_CASE("hostile keys are keys like any other, and each is its own", "[redis][
   CHECK(error == Errc::invalid_key);
 }
 
-TEST_CASE("every key expires, within a second of when it means nothing", "[redis][C-032]") {
-  if (redis_left_out()) return;
-  const RedisServer server;
-  RedisClient admin(server.unix_socket());
-  const auto store = connect_socket(server);
+TEST_CASE_METHOD(SharedStore, "every key expires, within a second of when it means nothing",
+                 "[redis][C-032]") {
   Random random("every key expires, within a second of when it means nothing");
   CAPTURE(random.repeat());
   for (int i = 0; i < 200; ++i) {
@@ -89,11 +133,7 @@ TEST_CASE("every key expires, within a second of when it means nothing", "[redis
   }
 }
 
-TEST_CASE("a blocked key lives as long as its block", "[redis][C-032]") {
-  if (redis_left_out()) return;
-  const RedisServer server;
-  RedisClient admin(server.unix_socket());
-  const auto store = connect_socket(server);
+TEST_CASE_METHOD(SharedStore, "a blocked key lives as long as its block", "[redis][C-032]") {
   const SlidingWindow windows(*store, "api", {{5, std::chrono::seconds(1)}});
   const auto hour = std::chrono::hours(1);
   const auto ttl = [&](const char* key) { return admin({"PTTL", key}).integer; };
@@ -112,11 +152,8 @@ TEST_CASE("a blocked key lives as long as its block", "[redis][C-032]") {
   CHECK_FALSE(windows.try_acquire("spent").allowed);
 }
 
-TEST_CASE("a refusal, a question and a refused plan write nothing", "[redis][C-016]") {
-  if (redis_left_out()) return;
-  const RedisServer server;
-  RedisClient admin(server.unix_socket());
-  const auto store = connect_socket(server);
+TEST_CASE_METHOD(SharedStore, "a refusal, a question and a refused plan write nothing",
+                 "[redis][C-016]") {
   const TokenBucket bucket(*store, "api", Quota::per_hour(1));
   static_cast<void>(bucket.peek("a"));
   CHECK(bucket.try_acquire("a", 0));
@@ -131,12 +168,8 @@ TEST_CASE("a refusal, a question and a refused plan write nothing", "[redis][C-0
   CHECK(admin({"DBSIZE"}).integer == 1);
 }
 
-TEST_CASE("what others left under our key is an error, and stays as it was",
-          "[redis][C-014][C-028]") {
-  if (redis_left_out()) return;
-  const RedisServer server;
-  RedisClient admin(server.unix_socket());
-  const auto store = connect_socket(server);
+TEST_CASE_METHOD(SharedStore, "what others left under our key is an error, and stays as it was",
+                 "[redis][C-014][C-028]") {
   const TokenBucket bucket(*store, "api", Quota::per_hour(10));
   const std::string key = "{a}:api:10/h";
   const auto check = [&](std::initializer_list<std::string_view> command, Errc code) {
@@ -177,11 +210,8 @@ TEST_CASE("what others left under our key is an error, and stays as it was",
   check({"SET", key, state(18, 0, -1) + std::string(8, '\0')}, Errc::corrupt_state);
 }
 
-TEST_CASE("a state that may be is used, however odd, and gets a time to live", "[redis]") {
-  if (redis_left_out()) return;
-  const RedisServer server;
-  RedisClient admin(server.unix_socket());
-  const auto store = connect_socket(server);
+TEST_CASE_METHOD(SharedStore, "a state that may be is used, however odd, and gets a time to live",
+                 "[redis]") {
   const TokenBucket bucket(*store, "api", Quota::per_second(10));
   for (const auto& odd : {state(18, 0, 0), state(18, 2'000'001, 0),
                           state(18, word_limit, word_limit), state(18, 0, word_limit)}) {
@@ -202,12 +232,9 @@ TEST_CASE("a state that may be is used, however odd, and gets a time to live", "
   }
 }
 
-TEST_CASE("a key that is written often gets its time to live anew twice a second",
-          "[redis][C-032]") {
-  if (redis_left_out()) return;
-  const RedisServer server;
-  RedisClient admin(server.unix_socket());
-  const auto store = connect_socket(server);
+TEST_CASE_METHOD(SharedStore,
+                 "a key that is written often gets its time to live anew twice a second",
+                 "[redis][C-032]") {
   const TokenBucket bucket(*store, "api", Quota::per_second(1'000'000));
   const SlotLock lock(*store, "lock", Span{1});
   for (const Step& step : {bucket.acquire_step("a"), lock.acquire_step("a", Span{0})}) {
@@ -226,6 +253,297 @@ TEST_CASE("a key that is written often gets its time to live anew twice a second
         if (!expiries.insert(expiry).second) ++kept;
       }
       CHECK(*expiries.rbegin() - *expiries.begin() >= 500);
+    }
+  }
+}
+
+TEST_CASE("a key whose time to live was taken away gets one again", "[redis][C-032][C-072]") {
+  Zoo zoo;
+  std::error_code error;
+  for (const auto& [key, call] : zoo.animals()) call(error);
+  REQUIRE_FALSE(error);
+  REQUIRE(zoo.keys().size() == zoo.animals().size() + 1);  // a shared sliding window has two keys
+  for (const std::string& key : zoo.keys()) REQUIRE(zoo.admin({"PERSIST", key}).integer == 1);
+  for (int i = 0; i < 20; ++i) {
+    zoo.advance(61s);
+    for (const auto& [key, call] : zoo.animals()) {
+      call(error);
+      REQUIRE_FALSE(error);
+    }
+  }
+  for (const std::string& key : zoo.keys()) {
+    INFO(key);
+    CHECK(zoo.admin({"PTTL", key}).integer > 0);
+  }
+}
+
+TEST_CASE("a slot whose key lost its time to live is free when its time is over, not never",
+          "[redis][C-072]") {
+  Zoo zoo;
+  const SlotLock lock(zoo.store(), "lock", 1s);
+  const std::string key = "{a}:lock";
+  REQUIRE(lock.try_acquire("a"));
+  for (int i = 0; i < 5; ++i) {
+    REQUIRE(zoo.admin({"PERSIST", key}).integer == 1);
+    zoo.advance(400ms);
+    CHECK(lock.try_acquire("a").retry_after == 600ms);
+    zoo.advance(600ms);
+    const SlotPermit permit = lock.try_acquire("a");
+    CHECK(permit);
+    CHECK(permit.wait() == 0s);
+    const Word ttl = zoo.admin({"PTTL", key}).integer;
+    CHECK(ttl >= 1000);
+    CHECK(ttl <= 1000 + 61'001);
+  }
+  // And a key that is gone before its time is a free slot, not one more wait.
+  REQUIRE(zoo.admin({"DEL", key}).integer == 1);
+  CHECK(lock.try_acquire("a"));
+}
+
+TEST_CASE("a state that an older version wrote is a typed error, and stays as it was",
+          "[redis][C-014]") {
+  Zoo zoo;
+  std::error_code error;
+  for (const auto& [key, call] : zoo.animals()) {
+    INFO(key);
+    call(error);
+    REQUIRE_FALSE(error);
+    std::string state = zoo.admin({"GET", key}).text;
+    REQUIRE(state.size() >= 17);
+    for (const char retired : {'\2', '\4', '\13', '\16', '\17', '\20', '\21', '\23',
+                               '\31'}) {  // kinds of layouts that are used no more
+      state[0] = retired;
+      zoo.admin({"SET", key, state, "KEEPTTL"});
+      const std::string before = zoo.admin({"DUMP", key}).text;
+      const Word ttl = zoo.admin({"PEXPIRETIME", key}).integer;
+      call(error);
+      CHECK(error == Errc::wrong_kind);
+      CHECK(error == Failure::not_executed);
+      CHECK(zoo.admin({"DUMP", key}).text == before);
+      CHECK(zoo.admin({"PEXPIRETIME", key}).integer == ttl);
+    }
+  }
+}
+
+TEST_CASE("a key that the server evicted costs what it held once, and nothing later",
+          "[redis][C-027][C-052][C-053]") {
+  Zoo zoo;
+  const TokenBucket bucket(zoo.store(), "api", listed_quota);
+  CHECK(bucket.try_acquire("b", 5).allowed);
+  CHECK(zoo.admin({"DEL", "{b}:api:10/s"}).integer == 1);
+  CHECK(bucket.try_acquire("b", 5).allowed);
+  CHECK(bucket.try_acquire("b").retry_after == 100ms);
+
+  const SharedSlidingWindow limiter(zoo.store(), "rate");
+  limiter.configure("partner", RateType::overall, 3, 1min, SpentUnits::forgotten);
+  CHECK(limiter.try_acquire("partner", 3).allowed);
+  for (const std::string& key : zoo.keys()) {
+    if (key.starts_with("{partner}:rate%3agrants")) zoo.admin({"DEL", key});
+  }
+  for (int window = 0; window < 3; ++window) {
+    CHECK(limiter.peek("partner").remaining == 3);  // not 6, now or ever after
+    CHECK(limiter.try_acquire("partner", 3).allowed);
+    CHECK(limiter.try_acquire("partner").retry_after == 1min);
+    zoo.advance(1min);
+  }
+  CHECK(zoo.admin({"DEL", "{partner}:rate"}).integer == 1);
+  std::error_code error;
+  static_cast<void>(limiter.try_acquire("partner", 1, error));
+  CHECK(error == Errc::not_configured);
+  CHECK(limiter.try_configure("partner", RateType::overall, 3, 1min).changed);
+  CHECK(limiter.try_acquire("partner", 3).allowed);
+  CHECK_FALSE(limiter.try_acquire("partner").allowed);
+}
+
+TEST_CASE("each key of a limiter is one state, and what is lost with it is one burst",
+          "[redis][C-027]") {
+  Zoo zoo;
+  std::error_code error;
+  zoo.admin({"FLUSHALL"});
+  for (const auto& [key, call] : zoo.animals()) {
+    INFO(key);
+    for (int i = 0; i < 8; ++i) call(error);  // grants and refusals
+    REQUIRE_FALSE(error);
+    // A shared sliding window has its configuration and its log, in one slot.
+    CHECK(zoo.keys().size() == (key == "{a}:rate" ? 2 : 1));
+    for (const std::string& kept : zoo.keys()) CHECK(kept.starts_with(key));
+    zoo.admin({"FLUSHALL"});
+  }
+
+  // Evicted at any moment, a bucket is full once, and then as if nothing had been.
+  const TokenBucket bucket(zoo.store(), "b", listed_quota);
+  for (int i = 0; i < 20; ++i) {
+    zoo.advance(Span{i * 37'000});
+    zoo.admin({"DEL", "{a}:b:10/s"});
+    int admitted = 0;
+    for (int call = 0; call < 12; ++call) admitted += bucket.try_acquire("a").allowed ? 1 : 0;
+    CHECK(admitted == 5);
+    CHECK(bucket.try_acquire("a").retry_after == 100ms);
+    zoo.advance(100ms);
+    CHECK(bucket.try_acquire("a"));
+    CHECK_FALSE(bucket.try_acquire("a"));
+  }
+}
+
+TEST_CASE("no garbage under the key of any limiter is a grant", "[redis][C-028]") {
+  Zoo zoo;
+  std::error_code error;
+  // Infinity, not-a-number and -1, as a double or a word that another client would have written.
+  const std::vector<std::uint64_t> patterns{0x7ff0'0000'0000'0000, 0x7ff8'0000'0000'0000,
+                                            0xfff0'0000'0000'0000, ~std::uint64_t{0}};
+  for (const Zoo::Animal& animal : zoo.animals()) {
+    const std::string& key = animal.key;
+    INFO(key);
+    animal.call(error);
+    REQUIRE_FALSE(error);
+    const std::string sound = zoo.admin({"GET", key}).text;
+    const auto check = [&](const std::string& garbage, std::initializer_list<Errc> allowed) {
+      REQUIRE(zoo.admin({"SET", key, garbage}).text == "OK");
+      animal.call(error);
+      INFO(error.message());
+      CHECK(std::ranges::find(allowed, error) != allowed.end());
+      CHECK(error == Failure::not_executed);
+      CHECK(zoo.admin({"GET", key}).text == garbage);
+    };
+    for (const std::uint64_t pattern : patterns) {
+      for (const std::size_t word : {0U, 1U}) {
+        std::string garbage = sound;
+        for (std::size_t i = 0; i < 8; ++i) {
+          garbage[1 + 8 * word + i] = static_cast<char>(pattern >> 8 * i & 0xff);
+        }
+        check(garbage, {Errc::corrupt_state});
+      }
+    }
+    check("garbage", {Errc::wrong_type});
+    check("nan", {Errc::wrong_type});
+    check(std::string(sound.size(), 'g'), {Errc::wrong_type, Errc::wrong_kind});
+    REQUIRE(zoo.admin({"SET", key, sound}).text == "OK");
+    animal.call(error);
+    CHECK_FALSE(error);
+  }
+}
+
+TEST_CASE("a refusal writes nothing, also where old entries could be cleared away",
+          "[redis][C-016]") {
+  Zoo zoo;
+  const auto dirty = [&] {
+    const std::string info = zoo.admin({"INFO", "persistence"}).text;
+    const auto at = info.find("rdb_changes_since_last_save:");
+    REQUIRE(at != std::string::npos);
+    return std::stoll(info.substr(at + 28));
+  };
+  const SlidingWindow windows(zoo.store(), "w", {{4, 5s}, {6, 60s}});
+  const SlidingWindowCounter counter(zoo.store(), "c", {3, 20s});
+  const FixedWindow fixed(zoo.store(), "f", 3, Calendar::every(1h));
+  const TokenBucket bucket(zoo.store(), "b", Quota::per(1, 10min).burst(3));
+  const ConcurrencyLimiter jobs(zoo.store(), "j", 2, {.ttl = 1h});
+  const SlotLock slots(zoo.store(), "s", 1h);
+  const Gates gates(zoo.store(), "g", {"account"});
+  const Scope scope = gates.scope("account", "1");
+  const Lease brief = ConcurrencyLimiter(zoo.store(), "j", 2, {.ttl = 1s}).try_acquire("a");
+  const Lease first = jobs.try_acquire("a");
+  REQUIRE(windows.try_acquire("a", 4));
+  zoo.advance(6s);  // what was taken so far left the short window, and one lease has lapsed
+  REQUIRE(windows.try_acquire("a", 2));
+  REQUIRE(counter.try_acquire("a", 3));
+  REQUIRE(fixed.try_acquire("a", 3));
+  REQUIRE(bucket.try_acquire("a", 3));
+  REQUIRE(slots.try_acquire("a"));
+  REQUIRE(gates.close(scope, 1h));
+  const Lease second = jobs.try_acquire("a");
+  REQUIRE(second);
+  zoo.advance(6s);
+  const auto before = dirty();
+  std::vector<std::string> dumps;
+  for (const std::string& key : zoo.keys()) dumps.push_back(zoo.admin({"DUMP", key}).text);
+  for (int i = 0; i < 5; ++i) {
+    zoo.advance(Span{i * 100'000});
+    CHECK_FALSE(windows.try_acquire("a"));
+    CHECK_FALSE(counter.try_acquire("a"));
+    CHECK_FALSE(fixed.try_acquire("a"));
+    CHECK_FALSE(bucket.try_acquire("a"));
+    CHECK_FALSE(jobs.try_acquire("a").decision().allowed);
+    CHECK_FALSE(slots.try_acquire("a"));
+    CHECK_FALSE(gates.pass(scope));
+    CHECK_FALSE(decide(zoo.store(), {bucket.acquire_step("b"), bucket.acquire_step("a")}));
+    CHECK_FALSE(
+        decide(zoo.store(), {windows.acquire_step(Key{"a", "new"}), windows.acquire_step("a")}));
+  }
+  CHECK(dirty() == before);  // nothing is saved, and nothing goes to a replica
+  std::size_t i = 0;
+  for (const std::string& key : zoo.keys()) CHECK(zoo.admin({"DUMP", key}).text == dumps.at(i++));
+}
+
+TEST_CASE("a log of single units is as long as its limit, whatever was asked", "[redis][C-016]") {
+  Zoo zoo;
+  const SlidingWindow windows(zoo.store(), "w", {{300, 60s}});
+  for (int i = 0; i < 2000; ++i) {
+    (void)windows.try_acquire("a");
+    zoo.advance(100ms);
+  }
+  const Word bytes = zoo.admin({"STRLEN", "{a}:w:1min,grants"}).integer;
+  CHECK(bytes >= 16 * 290);
+  CHECK(bytes <= 1 + 8 * (18 + 2 * 300));  // two words for each grant, and its front
+  CHECK(zoo.admin({"MEMORY", "USAGE", "{a}:w:1min,grants"}).integer < 42'000 / 4);
+}
+
+TEST_CASE(
+    "a window of any length leaves a key that lives as long, and one that cannot be leaves none",
+    "[redis][C-006]") {
+  Zoo zoo;
+  int count = 0;
+  for (const Span span : std::initializer_list<Span>{1us, 999us, 1ms, 1'001us, 500ms, 999'999us,
+                                                     1'500'001us, 366 * 24h}) {
+    CAPTURE(span.count());
+    const std::string name = "w" + std::to_string(++count);
+    const SlidingWindow windows(zoo.store(), name, {{2, span}});
+    const std::string key = render(windows.acquire_step("k").key);
+    for (int call = 0; call < 3; ++call) {  // two grants and a refusal
+      CHECK(windows.try_acquire("k").allowed == (call < 2));
+      // To the end of what it means, never a part of a millisecond short of it.
+      const Step step = windows.acquire_step("k");
+      const Word kept = (step.operation->ttl(step.args) + 999) / 1000;
+      CHECK(kept >= (span.count() + 999) / 1000);
+      const Word ttl = zoo.admin({"PTTL", key}).integer;
+      CHECK(ttl >= kept);
+      CHECK(ttl <= kept + 1000);
+    }
+  }
+  zoo.admin({"FLUSHALL"});
+  // Past the check of the constructor, as another client would ask.
+  for (const Word span : {Word{0}, Word{-1}, Word{-500'000}, SlidingWindowRule::max_span + 1}) {
+    const std::array<Word, 4> table{5, 1'000'000, 5, span};
+    const Step step{
+        &sliding_window_acquire, {"k", "bad"}, {5, 1, 0, std::max(span, table[1])}, nullptr, table};
+    std::error_code error;
+    (void)decide(zoo.store(), step, error);
+    CHECK(error == Errc::invalid_argument);
+    CHECK(error == Failure::not_executed);
+    CHECK(zoo.keys().empty());
+  }
+}
+
+TEST_CASE("a state of many words that was cut off is a typed error, or ends in zeros", "[redis]") {
+  Zoo zoo;
+  std::error_code error;
+  for (const auto& [key, call] : zoo.animals()) {
+    INFO(key);
+    call(error);
+    REQUIRE_FALSE(error);
+    const std::string state = zoo.admin({"GET", key}).text;
+    if (state.size() == 25) continue;  // a cell
+    for (std::size_t size = 1; size < state.size(); ++size) {
+      const std::string_view cut = std::string_view(state).substr(0, size);
+      REQUIRE(zoo.admin({"SET", key, cut}).text == "OK");
+      call(error);
+      const bool is_torn = size % 8 != 1;
+      const bool is_in_front = size <= 4 * 8;
+      INFO("cut to " << size << " of " << state.size() << " bytes: " << error.message());
+      if (is_torn && is_in_front) CHECK(error == Errc::wrong_type);
+      if (error)
+        CHECK((error == Errc::wrong_type || error == Errc::corrupt_state ||
+               error == Errc::not_configured));
+      if (error) CHECK(zoo.admin({"GET", key}).text == cut);
     }
   }
 }

@@ -1,9 +1,9 @@
-// The store's own end, forks, signals and threads. Threading: as each test says.
+// The store's own end, forks, signals, threads, stop requests at every moment of a call, and the
+// bound on calls in flight. Threading: as each test says.
 #include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
 #include <atomic>
 #include <thread>
 #include <vector>
@@ -13,8 +13,8 @@
 #include "tests/conformance/check.hpp"
 #include "tests/redis/real/real.hpp"
 
-using namespace sluice;
 using namespace sluice::test;
+using namespace sluice;
 
 namespace {
 
@@ -22,15 +22,14 @@ const Quota quota = Quota::per(1, 30min).burst(1'000'000);
 
 }  // namespace
 
-TEST_CASE("the Redis store keeps every promise of a store, on a socket and on TCP", "[redis]") {
-  if (redis_left_out()) return;
-  const RedisServer server;
+TEST_CASE_METHOD(SharedServer,
+                 "the Redis store keeps every promise of a store, on a socket and on TCP",
+                 "[redis]") {
   check_store(*connect_socket(server));
   check_store(*connect_tcp(server));
 }
 
 TEST_CASE("10,000 calls in flight end before the store is gone, each once", "[redis]") {
-  if (redis_left_out()) return;
   RedisServer server;
   const bool hangs = GENERATE(false, true);
   if (hangs) server.suspend();
@@ -50,7 +49,6 @@ TEST_CASE("10,000 calls in flight end before the store is gone, each once", "[re
 }
 
 TEST_CASE("a completion may destroy its own store, and all calls have ended then", "[redis]") {
-  if (redis_left_out()) return;
   RedisServer server;
   struct Destroyer {
     std::unique_ptr<RedisStore> store;
@@ -85,7 +83,6 @@ TEST_CASE("a completion may destroy its own store, and all calls have ended then
 }
 
 TEST_CASE("a store may be destroyed while it connects", "[redis]") {
-  if (redis_left_out()) return;
   RedisServer server;
   for (int i = 0; i < 50; ++i) {
     const auto store = i % 2 == 0 ? connect_socket(server) : connect_tcp(server);
@@ -103,10 +100,10 @@ TEST_CASE("a store may be destroyed while it connects", "[redis]") {
   }
 }
 
-TEST_CASE("a thread that is cancelled asks, wakes and destroys its store, and ends behind that",
-          "[redis]") {
-  if (redis_left_out()) return;
-  const RedisServer server;
+TEST_CASE_METHOD(
+    SharedServer,
+    "a thread that is cancelled asks, wakes and destroys its store, and ends behind that",
+    "[redis]") {
   struct Owner {
     std::unique_ptr<RedisStore> store;
     bool asks = false;
@@ -148,10 +145,8 @@ TEST_CASE("a thread that is cancelled asks, wakes and destroys its store, and en
   }
 }
 
-TEST_CASE("a blocking call on the store's own thread fails instead of blocking", "[redis]") {
-  if (redis_left_out()) return;
-  const RedisServer server;
-  const auto store = connect_socket(server);
+TEST_CASE_METHOD(SharedStore, "a blocking call on the store's own thread fails instead of blocking",
+                 "[redis]") {
   const TokenBucket bucket(*store, "api", quota);
   std::error_code inside;
   std::error_code batch;
@@ -171,7 +166,6 @@ TEST_CASE("a blocking call on the store's own thread fails instead of blocking",
 }
 
 TEST_CASE("a forked child is told so, and does not disturb its parent", "[redis]") {
-  if (redis_left_out()) return;
   const RedisServer server;
   auto store = connect_tcp(server);
   const TokenBucket bucket(*store, "api", quota);
@@ -194,7 +188,6 @@ TEST_CASE("a forked child is told so, and does not disturb its parent", "[redis]
 }
 
 TEST_CASE("children that are forked while all threads ask are told so", "[redis]") {
-  if (redis_left_out()) return;
   const RedisServer server;
   const auto store = connect_socket(server);
   const TokenBucket bucket(*store, "api", quota);
@@ -227,7 +220,6 @@ TEST_CASE("children that are forked while all threads ask are told so", "[redis]
 }
 
 TEST_CASE("a connection ends with its store, also while a forked child lives", "[redis]") {
-  if (redis_left_out()) return;
   const RedisServer server;
   RedisClient admin(server.unix_socket());
   auto store = connect_tcp(server);
@@ -250,7 +242,6 @@ TEST_CASE("a connection ends with its store, also while a forked child lives", "
 }
 
 TEST_CASE("a server that dies does not kill the process with SIGPIPE", "[redis]") {
-  if (redis_left_out()) return;
   struct sigaction action {};
   ::sigaction(SIGPIPE, nullptr, &action);
   REQUIRE(action.sa_handler == SIG_DFL);
@@ -269,10 +260,7 @@ TEST_CASE("a server that dies does not kill the process with SIGPIPE", "[redis]"
   CHECK(action.sa_handler == SIG_DFL);
 }
 
-TEST_CASE("the store's thread takes no signals of the program", "[redis]") {
-  if (redis_left_out()) return;
-  const RedisServer server;
-  const auto store = connect_socket(server);
+TEST_CASE_METHOD(SharedStore, "the store's thread takes no signals of the program", "[redis]") {
   sigset_t mask;
   std::atomic<bool> over{false};
   decide_then(*store, TokenBucket(*store, "api", quota).acquire_step("a"),
@@ -286,10 +274,8 @@ TEST_CASE("the store's thread takes no signals of the program", "[redis]") {
   }
 }
 
-TEST_CASE("16 threads share one connection, and each gets its own answers", "[redis]") {
-  if (redis_left_out()) return;
-  const RedisServer server;
-  const auto store = connect_socket(server);
+TEST_CASE_METHOD(SharedStore, "16 threads share one connection, and each gets its own answers",
+                 "[redis]") {
   const TokenBucket bucket(*store, "api", quota);
   std::atomic<std::size_t> wrong{0};
   std::vector<std::thread> threads;
@@ -307,4 +293,157 @@ TEST_CASE("16 threads share one connection, and each gets its own answers", "[re
   CHECK(wrong == 0);
   CHECK(store->stats().connections == 1);
   CHECK(store->stats().calls == static_cast<std::uint64_t>(16 * calls));
+}
+
+TEST_CASE("a call that is cancelled before it is sent is not executed", "[redis]") {
+  RedisServer server;
+  server.kill();
+  const auto store = connect_socket(server);
+  const Bucket bucket(*store, quota);
+  std::stop_source before, after;
+  before.request_stop();
+  Asked first, second, third;
+  bucket.ask(first, "a", 20s, before.get_token());
+  CHECK(first.answers == 1);
+  CHECK(first.error == Errc::cancelled);
+  bucket.ask(second, "a", 20s, after.get_token());
+  bucket.ask(third, "b", 20s);
+  std::thread([&] { after.request_stop(); }).join();
+  CHECK(second.wait().error == Errc::cancelled);
+  CHECK(third.answers == 0);
+  server.start();
+  CHECK_FALSE(third.wait().error);
+  CHECK((*bucket).peek("a").remaining == 1'000'000);
+}
+
+TEST_CASE("10,000 calls end with one stop request, each once", "[redis]") {
+  RedisServer server;
+  RedisOptions options = socket_options(server);
+  options.max_in_flight = 20'000;
+  const auto store = make_redis_store(options);
+  const Bucket bucket(*store, quota);
+  CHECK_FALSE(bucket.error("warm"));
+  server.suspend();
+  std::stop_source stop;
+  Crowd crowd(10'000);
+  Crowd others(100);
+  for (std::size_t i = 0; i < crowd.size(); ++i) bucket.ask(crowd[i], "a", 20s, stop.get_token());
+  for (std::size_t i = 0; i < others.size(); ++i) bucket.ask(others[i], "b", 20s);
+  stop.request_stop();
+  CHECK(crowd.wait());
+  CHECK(crowd.count([](const Asked& c) {
+    return c.error == Errc::cancelled || c.error == Errc::unknown;
+  }) == crowd.size());
+  server.resume();
+  CHECK(others.wait());
+  CHECK(others.count([](const Asked& c) { return !c.error; }) == others.size());
+}
+
+TEST_CASE_METHOD(SharedStore, "stop requests that race with answers end each call once, and truly",
+                 "[redis]") {
+  const TokenBucket bucket(*store, "api", quota);
+  Random random("stop requests that race with answers end each call once, and truly");
+  CAPTURE(random.repeat());
+  std::size_t cancelled = 0;
+  std::size_t charged = 0;
+  std::size_t unknown = 0;
+  for (std::size_t round = scaled(300, 50); round > 0; --round) {
+    Crowd crowd(50);
+    std::vector<std::stop_source> stops(crowd.size());
+    std::thread stopper([&, pause = random.below(200)] {
+      std::this_thread::sleep_for(std::chrono::microseconds(pause));
+      for (auto& stop : stops) stop.request_stop();
+    });
+    for (std::size_t i = 0; i < crowd.size(); ++i) {
+      const Step step = bucket.acquire_step("a");
+      store->execute(Plan(step).within(20s).cancelled_by(stops[i].get_token()),
+                     crowd[i].completion());
+    }
+    stopper.join();
+    REQUIRE(crowd.wait());
+    for (const Asked& call : crowd) {
+      cancelled += call.error == Errc::cancelled ? 1U : 0U;
+      unknown += call.error == Errc::unknown ? 1U : 0U;
+      charged += !call.error ? 1U : 0U;
+    }
+  }
+  const auto spent = static_cast<std::size_t>(1'000'000 - bucket.peek("a").remaining);
+  CHECK(spent >= charged);
+  CHECK(spent <= charged + unknown);
+  CHECK(cancelled + unknown > 0);
+}
+
+TEST_CASE("a completion can cancel other calls, and its own in vain", "[redis]") {
+  RedisServer server;
+  const auto store = connect_socket(server);
+  const Bucket bucket(*store, quota);
+  CHECK_FALSE(bucket.error("warm"));
+  struct Canceller {
+    std::stop_source stop;
+    Asked asked;
+  } canceller;
+  server.suspend();
+  Crowd others(20);
+  const TokenBucket& plain = *bucket;
+  const Step step = plain.acquire_step("a");
+  store->execute(Plan(step).within(20ms).cancelled_by(canceller.stop.get_token()),
+                 Completion(
+                     [](void* self, const Outcome& outcome) noexcept {
+                       auto& it = *static_cast<Canceller*>(self);
+                       it.stop.request_stop();
+                       it.asked.completion()(outcome);
+                     },
+                     &canceller));
+  for (std::size_t i = 0; i < others.size(); ++i) {
+    bucket.ask(others[i], "b", 20s, canceller.stop.get_token());
+  }
+  CHECK(canceller.asked.wait().error == Failure::unknown);
+  CHECK(others.wait());
+  CHECK(others.count([](const Asked& c) { return c.error == Errc::unknown; }) == others.size());
+  server.resume();
+  CHECK_FALSE(bucket.error("c"));
+}
+
+TEST_CASE("one call too many is refused at once, and a completion makes room", "[redis]") {
+  RedisServer server;
+  RedisOptions options = socket_options(server);
+  options.max_in_flight = 3;
+  const auto store = make_redis_store(options);
+  const Bucket bucket(*store, quota);
+  server.suspend();
+  Crowd crowd(3);
+  for (std::size_t i = 0; i < crowd.size(); ++i) bucket.ask(crowd[i], "a");
+  Asked extra;
+  bucket.ask(extra, "a");
+  CHECK(extra.answers == 1);
+  CHECK(extra.error == Errc::queue_full);
+  CHECK(extra.error == Failure::not_executed);
+  server.resume();
+  CHECK(crowd.wait());
+  CHECK_FALSE(bucket.error("a"));
+
+  struct Chain {
+    const Bucket* bucket;
+    std::atomic<int> left;
+    std::atomic<int> errors{0};
+    std::atomic<bool> over{false};
+    void next() {
+      const TokenBucket& plain = **bucket;
+      plain.store().execute(plain.acquire_step("chain"),
+                            Completion(
+                                [](void* self, const Outcome& outcome) noexcept {
+                                  auto& it = *static_cast<Chain*>(self);
+                                  it.errors += outcome.error ? 1 : 0;
+                                  if (--it.left > 0) return it.next();
+                                  it.over = true;
+                                },
+                                this));
+    }
+  };
+  std::array<Chain, 3> chains{Chain{&bucket, 100}, Chain{&bucket, 100}, Chain{&bucket, 100}};
+  for (Chain& chain : chains) chain.next();
+  for (Chain& chain : chains) {
+    REQUIRE(eventually([&] { return chain.over.load(); }));
+    CHECK(chain.errors == 0);
+  }
 }

@@ -1,12 +1,19 @@
-// Request ids on a real server: a plan whose reply was lost is charged once, however often it is
-// asked again. Threading: the test's thread asks; a proxy in front of the server loses replies.
+// Request ids and alternatives on a real server: a plan whose reply was lost is charged once, and
+// one alternative is charged in one round trip. Threading: as each test says; a proxy in front of
+// the server loses replies.
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "sluice/sluice.hpp"
 #include "src/testing/generators.hpp"
 #include "tests/catch.hpp"
 #include "tests/redis/fake/server.hpp"
 #include "tests/redis/real/real.hpp"
 
-using namespace sluice;
 using namespace sluice::test;
+using namespace sluice;
 
 namespace {
 
@@ -86,9 +93,7 @@ class LosingProxy {
               --losses_;
               return;
             }
-            const bool text = reply.type == RedisReply::Type::string;
-            const std::string line = (reply.is_error() ? "-" : "+") + reply.text + "\r\n";
-            if (!peer.send(text ? bulk(reply.text) : line)) return;
+            if (!peer.send(encoded(reply))) return;
           }
         }) {}
 
@@ -116,11 +121,16 @@ Decision ask_until_answered(Store& store, const Plan& plan, int& unknown) {
   }
 }
 
+FirstOf accounts(const TokenBucket& keys, std::initializer_list<const char*> names) {
+  std::vector<std::vector<Claim>> alternatives;
+  for (const char* name : names) alternatives.push_back({{keys, name}});
+  return first_of(std::move(alternatives));
+}
+
 }  // namespace
 
-TEST_CASE("a plan whose reply was lost is charged once when it is asked again", "[redis][once]") {
-  if (redis_left_out()) return;
-  const RedisServer server;
+TEST_CASE_METHOD(SharedServer, "a plan whose reply was lost is charged once when it is asked again",
+                 "[redis][once]") {
   const EveryKind kinds;
   const auto steps = kinds.takes();
   const auto direct = connect_socket(server);
@@ -141,9 +151,8 @@ TEST_CASE("a plan whose reply was lost is charged once when it is asked again", 
   CHECK(decide(*direct, Plan(std::span(steps).first(count)).idempotent({7, 9})).at > decision.at);
 }
 
-TEST_CASE("without an id the same loss is charged each time", "[redis][once]") {
-  if (redis_left_out()) return;
-  const RedisServer server;
+TEST_CASE_METHOD(SharedServer, "without an id the same loss is charged each time",
+                 "[redis][once]") {
   const EveryKind kinds;
   const auto steps = kinds.takes();
   const LosingProxy proxy(server, 2);
@@ -152,14 +161,11 @@ TEST_CASE("without an id the same loss is charged each time", "[redis][once]") {
   CHECK(kinds.spent(*connect_socket(server))[0] == 3);
 }
 
-TEST_CASE("an id survives lost scripts, and lives for ten minutes", "[redis][once]") {
-  if (redis_left_out()) return;
-  const RedisServer server;
-  RedisClient admin(server.unix_socket());
+TEST_CASE_METHOD(SharedStore, "an id survives lost scripts, and lives for ten minutes",
+                 "[redis][once]") {
   const EveryKind kinds;
   const auto steps = kinds.takes();
   const Plan plan = Plan(steps).idempotent(id);
-  const auto store = connect_socket(server);
   const Decision first = decide(*store, plan);
   for (int i = 0; i < 3; ++i) {
     admin({"SCRIPT", "FLUSH"});
@@ -171,11 +177,7 @@ TEST_CASE("an id survives lost scripts, and lives for ten minutes", "[redis][onc
   CHECK(ttl <= id_kept_for / 1ms + 61'000);
 }
 
-TEST_CASE("a refused plan is not remembered", "[redis][once]") {
-  if (redis_left_out()) return;
-  const RedisServer server;
-  RedisClient admin(server.unix_socket());
-  const auto store = connect_socket(server);
+TEST_CASE_METHOD(SharedStore, "a refused plan is not remembered", "[redis][once]") {
   const TokenBucket bucket(*store, "api", Quota::per_hour(1).burst(1));
   CHECK(bucket.try_acquire("t").allowed);
   const Step step = bucket.acquire_step("t");
@@ -187,14 +189,11 @@ TEST_CASE("a refused plan is not remembered", "[redis][once]") {
   CHECK(decide(*store, Plan(step).idempotent(id)).allowed);
 }
 
-TEST_CASE("what is no record under an id's key is a typed error, and nothing is charged",
-          "[redis][once]") {
-  if (redis_left_out()) return;
-  const RedisServer server;
-  RedisClient admin(server.unix_socket());
+TEST_CASE_METHOD(SharedStore,
+                 "what is no record under an id's key is a typed error, and nothing is charged",
+                 "[redis][once]") {
   const EveryKind kinds;
   const auto steps = kinds.takes();
-  const auto store = connect_socket(server);
   const Plan plan = Plan(steps).idempotent(id);
   CHECK(decide(*store, plan).allowed);
   const std::string record = admin({"GET", record_key()}).text;
@@ -245,4 +244,67 @@ TEST_CASE("what is no record under an id's key is a typed error, and nothing is 
   CHECK(error == Errc::wrong_type);
   CHECK(store->stats().protocol_errors == 0);
   CHECK(kinds.spent(*store) == std::vector<Word>(kinds.size(), 1));
+}
+
+TEST_CASE_METHOD(SharedStore,
+                 "alternatives of several tags are decided in one round trip, and one is charged",
+                 "[redis][first_of]") {
+  const TokenBucket keys(*store, "keys", Quota::per(1, 1h).burst(2));
+  const auto either = accounts(keys, {"a", "b", "c"});
+  std::vector<std::size_t> taken;
+  for (int i = 0; i < 6; ++i) {
+    if (i == 3) CHECK(admin({"SCRIPT", "FLUSH"}).text == "OK");
+    const Grants granted = acquire(either, 0s);
+    REQUIRE(granted);
+    taken.push_back(granted.alternative());
+  }
+  CHECK(taken == std::vector<std::size_t>{0, 0, 1, 1, 2, 2});
+  const Grants refused = acquire(either, 0s);
+  CHECK_FALSE(refused);
+  CHECK(refused.decision().retry_after > 59min);
+  CHECK(store->stats().decided == 7 * 3);
+}
+
+TEST_CASE_METHOD(SharedStore, "alternatives that differ in their costs alone are told apart",
+                 "[redis][first_of]") {
+  const TokenBucket keys(*store, "keys", Quota::per(1, 1h).burst(5));
+  const auto either = first_of({{{keys, "a", 2}}, {{keys, "a", 1}}});
+  CHECK(acquire(either, 0s).alternative() == 0);
+  CHECK(acquire(either, 0s).alternative() == 0);
+  CHECK(acquire(either, 0s).alternative() == 1);
+  CHECK_FALSE(acquire(either, 0s).decision().allowed);
+  CHECK(keys.peek("a").remaining == 0);
+}
+
+TEST_CASE_METHOD(SharedStore, "each alternative is tried, also if they have a limit in common",
+                 "[redis][first_of]") {
+  const TokenBucket all(*store, "all", Quota::per(1, 1h).burst(5));
+  const TokenBucket key_a(*store, "a", Quota::per(1, 1h).burst(1));
+  const TokenBucket key_b(*store, "b", Quota::per(1, 1h).burst(1));
+  const auto either = first_of({{{all, "x"}, {key_a, "x"}}, {{all, "x"}, {key_b, "x"}}});
+  for (const std::size_t expected : {0U, 1U}) {
+    const Grants granted = acquire(either, 0s);
+    REQUIRE(granted);
+    CHECK(granted.alternative() == expected);
+  }
+  CHECK_FALSE(acquire(either, 0s).decision().allowed);
+  CHECK(all.peek("x").remaining == 3);
+}
+
+TEST_CASE_METHOD(SharedServer,
+                 "threads that share alternatives are granted what there is, and no more",
+                 "[redis][first_of]") {
+  const auto store = connect_tcp(server);
+  const TokenBucket keys(*store, "keys", Quota::per(1, 24h).burst(100));
+  const auto either = accounts(keys, {"a", "b", "c"});
+  std::atomic<int> grants{0};
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      while (acquire(either, 0s).decision().allowed) ++grants;
+    });
+  }
+  threads.clear();
+  CHECK(grants == 300);
+  for (const char* name : {"a", "b", "c"}) CHECK(keys.peek(name).remaining == 0);
 }

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "tests/redis/asking.hpp"
+#include "tests/redis/resp.hpp"
 #include "tests/support/redis_client.hpp"
 #include "tests/support/redis_server.hpp"
 #include "tests/support/seed.hpp"
@@ -57,6 +58,55 @@ inline std::unique_ptr<RedisServer> valkey_server() {
   auto server = std::make_unique<RedisServer>();
   ::setenv("SLUICE_REDIS_SERVER", before.c_str(), 1);
   return server;
+}
+
+/// A server that test cases share, one after the other: it holds nothing, knows no users and has no
+/// connections when one begins. REQUIRES of the test case: it ends, hangs and configures nothing.
+class SharedServer {
+ public:
+  SharedServer() {
+    admin({"CLIENT", "UNPAUSE"});
+    for (const char* type : {"normal", "pubsub"}) admin({"CLIENT", "KILL", "TYPE", type});
+    for (const RedisReply& user : admin({"ACL", "USERS"}).elements) {
+      if (user.text != "default") admin({"ACL", "DELUSER", user.text});
+    }
+    for (const char* kind : {"SCRIPT", "FUNCTION"}) admin({kind, "FLUSH"});
+    admin({"FLUSHALL"});
+  }
+
+ protected:
+  static const RedisServer& instance() {
+    static const RedisServer server;
+    return server;
+  }
+
+  const RedisServer& server = instance();
+  RedisClient admin{server.unix_socket()};
+};
+
+/// And a store on it.
+class SharedStore : public SharedServer {
+ protected:
+  std::unique_ptr<RedisStore> store = connect_socket(server);
+};
+
+/// The reply as a server sends it; none is nil.
+inline std::string encoded(const RedisReply& reply) {
+  switch (reply.type) {
+    case RedisReply::Type::status:
+      return "+" + reply.text + "\r\n";
+    case RedisReply::Type::error:
+      return "-" + reply.text + "\r\n";
+    case RedisReply::Type::integer:
+      return ":" + std::to_string(reply.integer) + "\r\n";
+    case RedisReply::Type::array: {
+      std::string bytes = "*" + std::to_string(reply.elements.size()) + "\r\n";
+      for (const RedisReply& element : reply.elements) bytes += encoded(element);
+      return bytes;
+    }
+    default:
+      return bulk(reply.text);
+  }
 }
 
 /// A field of INFO.

@@ -1,14 +1,16 @@
-// The store behind real Sentinels: it serves from the master that they name.
-// Threading: as each test says.
+// The store behind real Sentinels: it serves from the master that they name; what users need on the
+// servers and on the Sentinels. Threading: the test's thread.
 #include "tests/catch.hpp"
 #include "tests/redis/events.hpp"
 #include "tests/redis/fake/server.hpp"
 #include "tests/redis/real/real.hpp"
+#include "tests/redis/real/rights.hpp"
+#include "tests/redis/real/scripts.hpp"
 #include "tests/redis/traffic.hpp"
 #include "tests/support/redis_sentinels.hpp"
 
-using namespace sluice;
 using namespace sluice::test;
+using namespace sluice;
 
 namespace {
 
@@ -42,11 +44,59 @@ bool all_name(RedisSentinels& group, std::size_t server) {
   return true;
 }
 
+const Rights of_servers{"~rl:*", "+evalsha", "+eval",     "+time",     "+get",
+                        "+mget", "+psetex",  "+getrange", "+setrange", "+pexpire"};
+const Rights of_sentinels{"+sentinel|get-master-addr-by-name", "+sentinel|master",
+                          "+sentinel|sentinels", "+subscribe", "&+switch-master"};
+
+struct Limited {
+  explicit Limited(RedisSentinels::Options options = {}) : group(std::move(options)) {}
+
+  void grant_servers(const Rights& rights) {
+    for (std::size_t i = 0; i < RedisSentinels::size; ++i) {
+      grant(group.client(i), "limiter", rights);
+    }
+  }
+  void grant_sentinels(const Rights& rights) {
+    for (std::size_t i = 0; i < RedisSentinels::size; ++i) {
+      grant(group.sentinel_client(i), "watcher", rights);
+    }
+  }
+  /// Knows the first Sentinel only.
+  [[nodiscard]] RedisOptions options() const {
+    RedisOptions options = options_of_limiter();
+    options.sentinel = RedisSentinel{.master = RedisSentinels::group,
+                                     .sentinels = {{"127.0.0.1", group.ports()[0]}},
+                                     .username = "watcher",
+                                     .password = "secret"};
+    return options;
+  }
+  /// The first Sentinel ends, and the others name another master.
+  void leave_to_the_others() {
+    group.sentinel(0).kill();
+    group.fail_over();
+  }
+
+  RedisSentinels group;
+};
+
+/// The Sentinel has a subscriber that is the store.
+bool is_watched(const RedisSentinels& group) {
+  const std::string list = group.sentinel_client(0)({"CLIENT", "LIST"}).text;
+  std::istringstream lines(list);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find(" user=watcher ") != std::string::npos &&
+        line.find(" sub=1 ") != std::string::npos) {
+      return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 TEST_CASE("the master that Sentinels name decides, before and after failovers",
           "[redis][sentinel]") {
-  if (redis_left_out()) return;
   RedisSentinels group;
   Events events;
   RedisOptions options = options_for(group);
@@ -81,24 +131,10 @@ TEST_CASE("the master that Sentinels name decides, before and after failovers",
 }
 
 TEST_CASE("Sentinels that are down, wrong or unknown to the configuration", "[redis][sentinel]") {
-  if (redis_left_out()) return;
   RedisSentinels group;
   const std::uint16_t closed = FakeServer([](Peer&, int) {}).port();
 
-  SECTION("one of two is there, the others are learnt from it") {
-    RedisOptions options = options_for(group);
-    options.sentinel->sentinels = {{"127.0.0.1", closed}, {"127.0.0.1", group.ports()[0]}};
-    Events events;
-    options.on_event = events.listener();
-    const auto store = make_redis_store(options);
-    const Bucket bucket(*store, quota);
-    REQUIRE_FALSE(bucket.error("alice"));
-    group.sentinel(0).kill();
-    group.fail_over();
-    REQUIRE(eventually([&] { return !bucket.error("alice"); }));
-    CHECK(eventually([&] { return count(events, RedisEvent::Kind::switched) > 0; }));
-  }
-  SECTION("a name that no Sentinel knows") {
+  {  // a name that no Sentinel knows
     RedisOptions options = options_for(group);
     options.sentinel->master = "nobody";
     const auto store = make_redis_store(options);
@@ -109,7 +145,7 @@ TEST_CASE("Sentinels that are down, wrong or unknown to the configuration", "[re
     CHECK(last->step == RedisStep::discover);
     CHECK(last->cause.find("nobody") != std::string::npos);
   }
-  SECTION("one that names a replica is passed over") {
+  {  // one that names a replica is passed over
     const std::uint16_t replica = [&] {
       const std::uint16_t master = group.master_port();
       return group.server(0).port() == master ? group.server(1).port() : group.server(0).port();
@@ -136,10 +172,22 @@ TEST_CASE("Sentinels that are down, wrong or unknown to the configuration", "[re
     CHECK(eventually([&] { return other.error("alice", 300ms) == Errc::read_only; }));
     CHECK(misled->stats().last_failure->cause.find("not master") != std::string::npos);
   }
+  {  // one of two is there, the others are learnt from it
+    RedisOptions options = options_for(group);
+    options.sentinel->sentinels = {{"127.0.0.1", closed}, {"127.0.0.1", group.ports()[0]}};
+    Events events;
+    options.on_event = events.listener();
+    const auto store = make_redis_store(options);
+    const Bucket bucket(*store, quota);
+    REQUIRE_FALSE(bucket.error("alice"));
+    group.sentinel(0).kill();
+    group.fail_over();
+    REQUIRE(eventually([&] { return !bucket.error("alice"); }));
+    CHECK(eventually([&] { return count(events, RedisEvent::Kind::switched) > 0; }));
+  }
 }
 
 TEST_CASE("Sentinels have a login of their own", "[redis][sentinel]") {
-  if (redis_left_out()) return;
   RedisSentinels group({.password = "canary-of-servers", .sentinel_password = "canary-of-guards"});
   RedisOptions options = options_for(group);
   options.password = Secret("canary-of-servers");
@@ -158,4 +206,75 @@ TEST_CASE("Sentinels have a login of their own", "[redis][sentinel]") {
   for (const RedisEvent& event : events.all()) {
     CHECK(event.text().find("canary") == std::string::npos);
   }
+}
+
+TEST_CASE("users with the documented rights can do everything behind Sentinels",
+          "[redis][sentinel]") {
+  Limited it;
+  it.grant_servers(of_servers);
+  {
+    it.grant_sentinels(without(of_sentinels, "+sentinel|get-master-addr-by-name"));
+    const auto store = make_redis_store(it.options());
+    CHECK(Bucket(*store, quota).error("a", 300ms) == Errc::not_connected);
+    REQUIRE(eventually([&] { return store->stats().last_failure.has_value(); }));
+    const auto last = store->stats().last_failure;
+    CHECK(last->step == RedisStep::discover);
+    CHECK(last->cause.find("NOPERM") == 0);
+  }
+  // Without one of these a failover is followed as well: the old master sends its clients away.
+  for (const char* missing : {"+subscribe", "&+switch-master", "+sentinel|master"}) {
+    CAPTURE(missing);
+    const bool hears = missing == std::string("+sentinel|master");
+    it.group.sentinel_client(0)({"ACL", "LOG", "RESET"});
+    it.grant_sentinels(without(of_sentinels, missing));
+    const auto store = make_redis_store(it.options());
+    const Bucket bucket(*store, quota);
+    REQUIRE_FALSE(bucket.error("a"));
+    if (!hears) {
+      REQUIRE(eventually([&] {
+        return !it.group.sentinel_client(0)({"ACL", "LOG"}).elements.empty();
+      }));
+      CHECK_FALSE(is_watched(it.group));
+    }
+    CHECK((!hears || store->stats().failed_attempts == 0));
+    it.group.fail_over();
+    CHECK(eventually([&] { return !bucket.error("a", 1s) && store->stats().connections > 1; }));
+    it.group.await_ok();
+  }
+  it.grant_sentinels(of_sentinels);
+  ask_all_rows(it.options(), "users with the documented rights can do everything behind Sentinels");
+  const auto store = make_redis_store(it.options());
+  const Bucket bucket(*store, quota);
+  REQUIRE_FALSE(bucket.error("a"));
+  REQUIRE(eventually([&] { return is_watched(it.group); }));
+  CHECK(store->stats().failed_attempts == 0);
+  it.leave_to_the_others();
+  CHECK(eventually([&] { return !bucket.error("a", 1s) && store->stats().connections > 1; }));
+}
+
+TEST_CASE("without +sentinel|sentinels, no other Sentinel is known", "[redis][sentinel]") {
+  Limited it;
+  it.grant_servers(of_servers);
+  it.grant_sentinels(without(of_sentinels, "+sentinel|sentinels"));
+  const auto store = make_redis_store(it.options());
+  const Bucket bucket(*store, quota);
+  REQUIRE_FALSE(bucket.error("a"));
+  it.leave_to_the_others();
+  CHECK(eventually([&] { return bucket.error("a", 300ms) == Errc::read_only; }));
+}
+
+TEST_CASE("a server that does not answer HELLO is asked for its role", "[redis][sentinel]") {
+  Limited it({.config = {"rename-command HELLO \"\""}});
+  it.grant_sentinels(of_sentinels);
+  it.grant_servers(of_servers);
+  {
+    const auto store = make_redis_store(it.options());
+    const Bucket bucket(*store, quota);
+    CHECK(eventually([&] { return bucket.error("a", 300ms) == Errc::no_permission; }));
+  }
+  Rights rights = of_servers;
+  rights.emplace_back("+role");
+  it.grant_servers(rights);
+  const auto store = make_redis_store(it.options());
+  CHECK_FALSE(Bucket(*store, quota).error("a"));
 }

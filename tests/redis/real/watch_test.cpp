@@ -75,9 +75,8 @@ Word subscriptions_of(RedisClient& admin, const std::string& channel) {
 
 }  // namespace
 
-TEST_CASE("a wake-up arrives in another store, for its key alone", "[redis][watch]") {
-  if (redis_left_out()) return;
-  const RedisServer server;
+TEST_CASE_METHOD(SharedServer, "a wake-up arrives in another store, for its key alone",
+                 "[redis][watch]") {
   RedisOptions options = socket_options(server);
   options.key_prefix = "app:";
   const auto here = make_redis_store(options);
@@ -93,12 +92,10 @@ TEST_CASE("a wake-up arrives in another store, for its key alone", "[redis][watc
   there->notify({"a", "other"});
   CHECK(eventually([&] { return other.heard() == 1; }));
   CHECK(ears.heard() == 2);
-  RedisClient admin(server.unix_socket());
   CHECK(subscriptions_of(admin, "app:{a}:jobs") == 1);
 }
 
 TEST_CASE("a wake-up arrives from another process", "[redis][watch]") {
-  if (redis_left_out()) return;
   const RedisServer server;
   std::array<int, 2> start{};
   REQUIRE(::pipe(start.data()) == 0);
@@ -128,7 +125,6 @@ TEST_CASE("a wake-up arrives from another process", "[redis][watch]") {
 
 TEST_CASE("a forked child hears nothing, wakes nobody, and does not disturb its parent",
           "[redis][watch]") {
-  if (redis_left_out()) return;
   const RedisServer server;
   auto store = connect_tcp(server);
   Ears ears(*store);
@@ -151,12 +147,10 @@ TEST_CASE("a forked child hears nothing, wakes nobody, and does not disturb its 
   CHECK(store->stats().subscriptions == 1);
 }
 
-TEST_CASE("watches of one key share a subscription, and the connection is there while one lives",
-          "[redis][watch]") {
-  if (redis_left_out()) return;
-  const RedisServer server;
-  RedisClient admin(server.unix_socket());
-  const auto store = connect_socket(server);
+TEST_CASE_METHOD(
+    SharedStore,
+    "watches of one key share a subscription, and the connection is there while one lives",
+    "[redis][watch]") {
   REQUIRE_FALSE(Bucket(*store, quota).error("a"));
   CHECK(listeners(admin) == 0);
   Ears first(*store);
@@ -178,7 +172,6 @@ TEST_CASE("watches of one key share a subscription, and the connection is there 
 }
 
 TEST_CASE("a connection that listens heals, whoever ends it", "[redis][watch]") {
-  if (redis_left_out()) return;
   RedisServer server;
   const bool by_operator = GENERATE(true, false);
   RedisOptions options = tcp_options(server);
@@ -204,10 +197,8 @@ TEST_CASE("a connection that listens heals, whoever ends it", "[redis][watch]") 
   CHECK_FALSE(bucket.error("a"));
 }
 
-TEST_CASE("without the rights for wake-ups, calls go on and nothing is heard", "[redis][watch]") {
-  if (redis_left_out()) return;
-  const RedisServer server;
-  RedisClient admin(server.unix_socket());
+TEST_CASE_METHOD(SharedServer, "without the rights for wake-ups, calls go on and nothing is heard",
+                 "[redis][watch]") {
   const auto rule = [&](std::initializer_list<std::string_view> more) {
     std::vector<std::string_view> words{
         "ACL",   "SETUSER",  "app",   "reset", "on",   ">secret", "~app:*",  "resetchannels",
@@ -246,7 +237,6 @@ TEST_CASE("without the rights for wake-ups, calls go on and nothing is heard", "
 }
 
 TEST_CASE("a watch may outlive its store, and a store its watches", "[redis][watch]") {
-  if (redis_left_out()) return;
   RedisServer server;
   for (int i = 0; i < 30; ++i) {
     auto store = i % 2 == 0 ? connect_socket(server) : connect_tcp(server);
@@ -259,9 +249,7 @@ TEST_CASE("a watch may outlive its store, and a store its watches", "[redis][wat
   }
 }
 
-TEST_CASE("who is woken may end its watch and its store", "[redis][watch]") {
-  if (redis_left_out()) return;
-  const RedisServer server;
+TEST_CASE_METHOD(SharedServer, "who is woken may end its watch and its store", "[redis][watch]") {
   struct Ending {
     std::unique_ptr<RedisStore> store;
     std::unique_ptr<Subscription> watch;
@@ -285,10 +273,8 @@ TEST_CASE("who is woken may end its watch and its store", "[redis][watch]") {
   }
 }
 
-TEST_CASE("threads watch, wake and leave while calls are decided", "[redis][watch]") {
-  if (redis_left_out()) return;
-  const RedisServer server;
-  const auto store = connect_socket(server);
+TEST_CASE_METHOD(SharedStore, "threads watch, wake and leave while calls are decided",
+                 "[redis][watch]") {
   const TokenBucket bucket(*store, "api", quota);
   const Ears all(*store, {"k", "0"});
   std::atomic<std::size_t> errors{0};
@@ -316,10 +302,10 @@ TEST_CASE("threads watch, wake and leave while calls are decided", "[redis][watc
   CHECK(store->stats().protocol_errors == 0);
 }
 
-TEST_CASE("a lease that comes back wakes who waits for it at another store, without being asked",
-          "[redis][watch][waiting]") {
-  if (redis_left_out()) return;
-  const RedisServer server;
+TEST_CASE_METHOD(
+    SharedServer,
+    "a lease that comes back wakes who waits for it at another store, without being asked",
+    "[redis][watch][waiting]") {
   for (int round = 0; round < 3; ++round) {
     const auto here = connect_socket(server);
     const auto there = connect_socket(server);
@@ -331,33 +317,10 @@ TEST_CASE("a lease that comes back wakes who waits for it at another store, with
   }
 }
 
-namespace {
-
-/// The reply as a server sends it; none is nil.
-std::string encoded(const RedisReply& reply) {
-  switch (reply.type) {
-    case RedisReply::Type::status:
-      return "+" + reply.text + "\r\n";
-    case RedisReply::Type::error:
-      return "-" + reply.text + "\r\n";
-    case RedisReply::Type::integer:
-      return ":" + std::to_string(reply.integer) + "\r\n";
-    case RedisReply::Type::array: {
-      std::string bytes = "*" + std::to_string(reply.elements.size()) + "\r\n";
-      for (const RedisReply& element : reply.elements) bytes += encoded(element);
-      return bytes;
-    }
-    default:
-      return bulk(reply.text);
-  }
-}
-
-}  // namespace
-
-TEST_CASE("who waits behind a connection that hears nothing, or nonsense, is woken by its timer",
-          "[redis][watch][waiting]") {
-  if (redis_left_out()) return;
-  const RedisServer server;
+TEST_CASE_METHOD(
+    SharedServer,
+    "who waits behind a connection that hears nothing, or nonsense, is woken by its timer",
+    "[redis][watch][waiting]") {
   const std::string lie = GENERATE("", "*3\r\n", "-ERR no\r\n", "+OK\r\n");
   std::atomic<bool> asked{false};
   FakeServer relay(

@@ -1,34 +1,38 @@
-// What a real server says when it does not want to: each word is provoked, typed, and provably
-// nothing was charged. Threading: the test's thread asks; a second client disturbs.
+// From the options to a connection, and what a real server says when it does not want to: each word
+// is provoked, typed, and provably nothing was charged. Threading: the test's thread asks; a second
+// client disturbs.
 #include <filesystem>
+#include <functional>
 
 #include "tests/catch.hpp"
 #include "tests/redis/real/real.hpp"
 
-using namespace sluice;
 using namespace sluice::test;
+using namespace sluice;
 
 namespace {
 
 const Quota quota = Quota::per_hour(10);
+const std::string canary = "c4n4ry-p4ssw0rd";
 
-/// The word is heard while `provoke` holds, nothing is charged, and `heal` brings the store back.
-void check_word(RedisServer& server, Errc code, const auto& provoke, const auto& heal) {
-  const auto store = connect_socket(server);
-  const Bucket bucket(*store, quota);
-  CHECK_FALSE(bucket.error("a"));
-  RedisClient admin(server.unix_socket());
-  provoke(admin);
-  for (int i = 0; i < 3; ++i) CHECK(bucket.error("a") == code);
-  CHECK(make_error_code(code) == Failure::not_executed);
-  heal(admin);
-  REQUIRE(eventually([&] { return !bucket.error("b"); }));
-  CHECK((*bucket).peek("a").remaining == 9);
+std::error_code error_with(const RedisOptions& options, Span within = std::chrono::seconds{10}) {
+  const auto store = make_redis_store(options);
+  return Bucket(*store, quota).error("a", within);
 }
 
-/// The word is met while `provoke` holds, and nothing is charged; who asks for longer than that is
-/// decided once `heal` has brought the server back.
-void check_passing_word(RedisServer& server, Errc code, const auto& provoke, const auto& heal) {
+using Provoke = std::function<void(RedisClient& admin)>;
+
+Provoke setting(const char* name, const char* value) {
+  return [=](RedisClient& admin) { admin({"CONFIG", "SET", name, value}); };
+}
+Provoke replica_of(const char* host, const char* port) {
+  return [=](RedisClient& admin) { admin({"REPLICAOF", host, port}); };
+}
+
+/// The word is met while `provoke` holds, and nothing is charged, until `heal` brings the server
+/// back. Who asks for longer is decided then if the word passes, and else told at once.
+void check_word(const RedisServer& server, Errc code, bool passes, const Provoke& provoke,
+                const Provoke& heal) {
   const auto store = connect_socket(server);
   const Bucket bucket(*store, quota);
   CHECK_FALSE(bucket.error("a"));
@@ -36,90 +40,176 @@ void check_passing_word(RedisServer& server, Errc code, const auto& provoke, con
   provoke(admin);
   Asked patient;
   bucket.ask(patient, "b", 20s);
+  if (!passes) CHECK(patient.wait().error == code);
   CHECK(eventually([&] { return bucket.error("a", 150ms) == code; }));
   CHECK(make_error_code(code) == Failure::not_executed);
-  CHECK(patient.answers == 0);
+  CHECK(patient.answers == (passes ? 0 : 1));
   heal(admin);
-  CHECK_FALSE(patient.wait().error);
+  if (passes) CHECK_FALSE(patient.wait().error);
+  REQUIRE(eventually([&] { return !bucket.error("c"); }));
   CHECK((*bucket).peek("a").remaining == 9);
-  CHECK((*bucket).peek("b").remaining == 9);
+  CHECK((*bucket).peek("b").remaining == (passes ? 9 : 10));
 }
 
 }  // namespace
 
-TEST_CASE("a server without memory refuses before it charges", "[redis][C-087]") {
-  if (redis_left_out()) return;
-  RedisServer server;
-  check_word(
-      server, Errc::out_of_memory,
-      [](auto& admin) {
-        admin({"CONFIG", "SET", "maxmemory", "1"});
-      },
-      [](auto& admin) {
-        admin({"CONFIG", "SET", "maxmemory", "0"});
-      });
+TEST_CASE("a password is needed, must be right, and is then accepted", "[redis]") {
+  const RedisServer server({"requirepass " + canary, "user other on >" + canary + "2 ~* +@all"});
+  RedisOptions options = tcp_options(server);
+  CHECK(error_with(options, 2s) == Errc::no_auth);
+  options.password = "wrong";
+  CHECK(error_with(options, 2s) == Errc::wrong_password);
+  options.password = canary;
+  CHECK_FALSE(error_with(options));
+  options.username = "other";
+  CHECK(error_with(options, 2s) == Errc::wrong_password);
+  options.password = canary + "2";
+  CHECK_FALSE(error_with(options));
+  options.username = "nobody";
+  CHECK(error_with(options, 2s) == Errc::wrong_password);
 }
 
-TEST_CASE("a master without enough replicas refuses before it charges", "[redis]") {
-  if (redis_left_out()) return;
-  RedisServer server;
-  check_word(
-      server, Errc::no_replicas,
-      [](auto& admin) {
-        admin({"CONFIG", "SET", "min-replicas-to-write", "1"});
-      },
-      [](auto& admin) {
-        admin({"CONFIG", "SET", "min-replicas-to-write", "0"});
-      });
+TEST_CASE("the reason of a failed login is known at any time, not only between attempts",
+          "[redis]") {
+  const RedisServer server({"requirepass " + canary});
+  RedisOptions options = socket_options(server);
+  options.reconnect_max = 1ms;
+  options.reconnect_min = 1ms;
+  const auto store = make_redis_store(options);
+  const Bucket bucket(*store, quota);
+  CHECK(bucket.error("a", 2s) == Errc::no_auth);
+  for (int i = 0; i < 30; ++i) CHECK(bucket.error("a", 1ms) == Errc::no_auth);
 }
 
-TEST_CASE("a server that became a replica is left for one that is none", "[redis][C-087]") {
-  if (redis_left_out()) return;
-  RedisServer server;
-  check_passing_word(
-      server, Errc::read_only,
-      [](auto& admin) {
-        admin({"REPLICAOF", "127.0.0.1", "1"});
-      },
-      [](auto& admin) {
-        admin({"REPLICAOF", "NO", "ONE"});
-      });
+TEST_CASE("the password is in no message and in no list of clients", "[redis]") {
+  const RedisServer server({"requirepass " + canary});
+  std::string seen;
+  RedisOptions options = tcp_options(server);
+  for (const std::string& password : {canary, "wrong-" + canary}) {
+    options.password = password;
+    const auto store = make_redis_store(options);
+    const TokenBucket bucket(*store, "api", quota);
+    try {
+      static_cast<void>(decide(*store, Plan(bucket.acquire_step("a")).within(300ms)));
+    } catch (const std::system_error& error) {
+      seen += error.what();
+      seen += error.code().message();
+    }
+    RedisClient admin(server.unix_socket());
+    admin({"AUTH", canary});
+    seen += admin({"CLIENT", "LIST"}).text;
+  }
+  options.host = "";
+  try {
+    const auto store = make_redis_store(options);
+  } catch (const std::invalid_argument& error) {
+    seen += error.what();
+  }
+  seen += server.log();
+  CHECK(seen.find("WRONGPASS") != std::string::npos);
+  CHECK(seen.find("name=sluice") != std::string::npos);
+  CHECK(seen.find("host must not be empty") != std::string::npos);
+  CHECK(seen.find(canary) == std::string::npos);
 }
 
-TEST_CASE("a replica without its master says so", "[redis]") {
-  if (redis_left_out()) return;
-  RedisServer server({"replica-serve-stale-data no"});
-  check_passing_word(
-      server, Errc::master_down,
-      [](auto& admin) {
-        admin({"REPLICAOF", "127.0.0.1", "1"});
-      },
-      [](auto& admin) {
-        admin({"REPLICAOF", "NO", "ONE"});
-      });
+TEST_CASE_METHOD(SharedServer, "a database and a prefix of one's own keep keys apart", "[redis]") {
+  RedisOptions options = socket_options(server);
+  options.database = 3;
+  options.key_prefix = "app1:";
+  CHECK_FALSE(error_with(options));
+  CHECK(admin({"DBSIZE"}).integer == 0);
+  admin({"SELECT", "3"});
+  CHECK(admin({"KEYS", "*"}).elements.at(0).text == "app1:{a}:api:10/h");
+  options.database = 99;
+  CHECK(error_with(options, 300ms) == Errc::not_connected);
 }
 
-TEST_CASE("a server that cannot save refuses before it charges", "[redis]") {
-  if (redis_left_out()) return;
-  RedisServer server({"enable-protected-configs yes"});
-  const std::string folder = server.folder() + "/gone";
-  std::filesystem::create_directory(folder);
-  check_word(
-      server, Errc::misconfigured,
-      [&](auto& admin) {
-        admin({"CONFIG", "SET", "dir", folder});
-        std::filesystem::remove(folder);
-        admin({"CONFIG", "SET", "save", "3600 1"});
-        admin({"BGSAVE"});
-        REQUIRE(eventually([&] { return info(admin, "rdb_last_bgsave_status") == "err"; }));
-      },
-      [&](auto& admin) {
-        admin({"CONFIG", "SET", "stop-writes-on-bgsave-error", "no"});
-      });
+TEST_CASE_METHOD(SharedServer, "a client name that the server does not like is done without",
+                 "[redis]") {
+  RedisOptions options = socket_options(server);
+  options.client_name = "not allowed\r\n";
+  CHECK_FALSE(error_with(options));
+}
+
+TEST_CASE("a full server is an error of its own, until it has room", "[redis]") {
+  const RedisServer server({"maxclients 1"});
+  auto occupant = std::make_unique<RedisClient>(server.unix_socket());
+  // The fixture's own client may still be leaving.
+  REQUIRE(eventually([&] {
+    try {
+      return (*occupant)({"PING"}).text == "PONG";
+    } catch (const std::runtime_error&) {
+      occupant = std::make_unique<RedisClient>(server.unix_socket());
+      return false;
+    }
+  }));
+  const auto by_socket = connect_socket(server);
+  const auto by_tcp = connect_tcp(server);
+  for (const auto* store : {&by_socket, &by_tcp}) {
+    CHECK(Bucket(**store, quota).error("a", 200ms) == Errc::too_many_clients);
+  }
+  occupant.reset();
+  Asked first;
+  Asked second;
+  Bucket(*by_socket, quota).ask(first, "a");
+  Bucket(*by_tcp, quota).ask(second, "a");
+  CHECK(eventually([&] { return first.answers + second.answers > 0; }));
+  CHECK((first.answers > 0 ? first : second).error == std::error_code());
+}
+
+TEST_CASE("the first call after the server closed an idle connection works", "[redis]") {
+  const RedisServer server({"timeout 1"});
+  const auto store = connect_tcp(server);
+  const Bucket bucket(*store, quota);
+  CHECK_FALSE(bucket.error("a"));
+  REQUIRE(eventually([&] { return store->stats().connections >= 2; }));
+  CHECK_FALSE(bucket.error("a"));
+}
+
+TEST_CASE_METHOD(SharedServer, "a connection that an operator kills is replaced", "[redis]") {
+  const auto store = connect_tcp(server);
+  const Bucket bucket(*store, quota);
+  for (std::uint64_t i = 1; i <= 3; ++i) {
+    CHECK_FALSE(bucket.error("a"));
+    CHECK(connections_named(admin, "sluice") == 1);
+    admin({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"});
+    REQUIRE(eventually([&] { return store->stats().connections == i + 1; }));
+  }
+}
+
+TEST_CASE(
+    "a server without memory, replicas or a disk refuses before it charges; a replica is left",
+    "[redis][C-087]") {
+  {
+    const RedisServer server({"enable-protected-configs yes"});
+    check_word(server, Errc::out_of_memory, false, setting("maxmemory", "1"),
+               setting("maxmemory", "0"));
+    RedisClient(server.unix_socket())({"FLUSHALL"});
+    check_word(server, Errc::no_replicas, false, setting("min-replicas-to-write", "1"),
+               setting("min-replicas-to-write", "0"));
+    RedisClient(server.unix_socket())({"FLUSHALL"});
+    check_word(server, Errc::read_only, true, replica_of("127.0.0.1", "1"),
+               replica_of("NO", "ONE"));
+    RedisClient(server.unix_socket())({"FLUSHALL"});
+    const std::string folder = server.folder() + "/gone";
+    std::filesystem::create_directory(folder);
+    check_word(
+        server, Errc::misconfigured, false,
+        [&](RedisClient& admin) {
+          admin({"CONFIG", "SET", "dir", folder});
+          std::filesystem::remove(folder);
+          admin({"CONFIG", "SET", "save", "3600 1"});
+          admin({"BGSAVE"});
+          REQUIRE(eventually([&] { return info(admin, "rdb_last_bgsave_status") == "err"; }));
+        },
+        setting("stop-writes-on-bgsave-error", "no"));
+  }
+  const RedisServer replica({"replica-serve-stale-data no"});
+  check_word(replica, Errc::master_down, true, replica_of("127.0.0.1", "1"),
+             replica_of("NO", "ONE"));
 }
 
 TEST_CASE("a server that is busy with another script says so, and recovers", "[redis]") {
-  if (redis_left_out()) return;
   RedisServer server({"busy-reply-threshold 20"});
   const auto store = connect_socket(server);
   const Bucket bucket(*store, quota);
@@ -137,7 +227,6 @@ TEST_CASE("a server that is busy with another script says so, and recovers", "[r
 }
 
 TEST_CASE("calls that meet a server which is loading its data are decided when it has", "[redis]") {
-  if (redis_left_out()) return;
   RedisServer server({"enable-debug-command yes", "key-load-delay 1000", "rdbcompression no",
                       "loading-process-events-interval-bytes 1024"});
   const auto store = connect_socket(server);
@@ -161,7 +250,6 @@ TEST_CASE("calls that meet a server which is loading its data are decided when i
 }
 
 TEST_CASE("a cluster's redirections are typed errors", "[redis][C-013]") {
-  if (redis_left_out()) return;
   RedisServer server({"cluster-enabled yes", "cluster-config-file nodes.conf",
                       "cluster-require-full-coverage no"});
   RedisClient admin(server.unix_socket());
