@@ -472,10 +472,23 @@ TEST_CASE("if every address is loading, calls say so by their deadline", "[fake]
   CHECK(eventually([&] { return several.error(200ms) == Errc::loading; }));
 }
 
-TEST_CASE("a single address that is loading keeps its connection", "[fake][endpoints]") {
-  FakeServer server(refusing("LOADING"));
+TEST_CASE("a single address that is loading is connected to, and keeps its connection",
+          "[fake][endpoints]") {
+  std::atomic<bool> loads{true};
+  FakeServer server([&](Peer& peer, int) {
+    for (Word at = 1; const auto command = peer.read();) {
+      const bool is_refused = loads && (is_call(*command) || command->at(0) == "PING");
+      if (!peer.send(is_refused          ? "-LOADING wait\r\n"
+                     : is_call(*command) ? allowing(*command, at++)
+                                         : "+OK\r\n")) {
+        return;
+      }
+    }
+  });
   Several several({&server});
   for (int i = 0; i < 3; ++i) CHECK(eventually([&] { return several.error(1s) == Errc::loading; }));
+  loads = false;
+  CHECK_FALSE(several.error());
   CHECK(server.connections() == 1);
 }
 
@@ -546,20 +559,6 @@ TEST_CASE("an address that was not reached is not the first of the next connecti
   // A call that meets the end of a connection is unknown.
   for (int i = 0; i < 4; ++i) REQUIRE(eventually([&] { return !several.error(); }));
   CHECK(closes.connections() == 2);  // with HELLO and without
-}
-
-TEST_CASE("a single address that is loading at login is connected to", "[fake][endpoints]") {
-  FakeServer server([](Peer& peer, int) {
-    for (Word at = 1; const auto command = peer.read();) {
-      const bool is_ping = command->at(0) == "PING";
-      const std::string reply = is_call(*command) ? allowing(*command, at++)
-                                : is_ping         ? "-LOADING wait\r\n"
-                                                  : "+OK\r\n";
-      if (!peer.send(reply)) return;
-    }
-  });
-  Several several({&server});
-  CHECK_FALSE(several.error());
 }
 
 // Under AddressSanitizer.

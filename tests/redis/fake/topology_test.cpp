@@ -2,7 +2,6 @@
 // master. Threading: the fixtures'.
 #include <array>
 #include <functional>
-#include <numeric>
 #include <utility>
 
 #include "backends/redis/protocol/hash_slot.hpp"
@@ -129,40 +128,6 @@ TEST_CASE("a call that is moved back from the importing node goes without ASKING
   const Bucket bucket(*store, quota);
   CHECK_FALSE(bucket.error("alice"));
   CHECK(seen == std::vector<std::string>{"EVALSHA", "EVALSHA"});
-}
-
-TEST_CASE("a node that has no slots any more is left, and its link serves the next node",
-          "[fake][cluster]") {
-  std::atomic<int> now{0};
-  std::vector<std::uint16_t> ports(5);
-  std::array<std::atomic<int>, 5> open{};
-  const auto owner_port = [&] { return ports.at(static_cast<std::size_t>(now)); };
-  const auto serve = [&](std::size_t self) {
-    const auto answer = [&, self](const Command& asked) {
-      open.at(self) = 1;
-      return static_cast<std::size_t>(now) == self ? allowing(asked, 1)
-                                                   : redirection("MOVED", owner_port());
-    };
-    return node([&] { return array({row(0, 16'383, loopback, owner_port())}); }, answer,
-                [&, self] { open.at(self) = 0; });
-  };
-  std::vector<std::unique_ptr<FakeServer>> nodes;
-  for (std::size_t i = 0; i < ports.size(); ++i) {
-    nodes.push_back(std::make_unique<FakeServer>(serve(i), FakeServer::Serving::at_once));
-    ports[i] = nodes[i]->port();
-  }
-  const auto store = make_redis_store(fake_cluster({nodes[0].get()}));
-  const Bucket bucket(*store, quota);
-  for (int owner = 0; owner < 5; ++owner) {
-    CAPTURE(owner);
-    now = owner;
-    CHECK(eventually([&] {
-      CHECK_FALSE(bucket.error("alice"));
-      return std::accumulate(open.begin(), open.end(), 0) == 1;
-    }));
-    CHECK(open.at(static_cast<std::size_t>(owner)) == 1);
-  }
-  CHECK(store->stats().nodes.size() <= 3);
 }
 
 TEST_CASE("a node whose last slot is moved by MOVED is left with the next map", "[fake][cluster]") {

@@ -22,18 +22,31 @@ class Sending {
   static constexpr std::size_t all = std::numeric_limits<std::size_t>::max();
 
   /// Each send takes `takes` bytes at most, after `before` has been called with its socket.
-  explicit Sending(std::size_t takes = all, std::function<void(int fd)> before = {});
+  explicit Sending(std::size_t takes = all, std::function<void(int fd)> before = {})
+      : takes_(takes), before_(std::move(before)) {
+    here_ = this;
+  }
   Sending(const Sending&) = delete;
   Sending& operator=(const Sending&) = delete;
-  ~Sending();
+  ~Sending() { here_ = nullptr; }
 
   [[nodiscard]] bool happened() const noexcept { return sends_ > 0; }
   /// The socket and the size of the last send.
   [[nodiscard]] int fd() const noexcept { return fd_; }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
+  /// How much of a send is taken.
+  static std::size_t note(int fd, std::size_t size) {
+    if (here_ == nullptr) return size;
+    ++here_->sends_;
+    here_->fd_ = fd;
+    here_->size_ = size;
+    if (here_->before_) here_->before_(fd);
+    return std::min(size, here_->takes_);
+  }
+
  private:
-  friend struct SendHook;
+  static inline thread_local Sending* here_ = nullptr;
 
   std::size_t takes_;
   std::function<void(int)> before_;
@@ -45,75 +58,41 @@ class Sending {
 /// While it lives, a socket takes so many bytes more, whoever sends them, and then it is shut down.
 class Cut {
  public:
-  Cut(int fd, std::size_t takes);
+  Cut(int fd, std::size_t takes) {
+    left_ = takes;
+    fd_ = fd;
+  }
   Cut(const Cut&) = delete;
   Cut& operator=(const Cut&) = delete;
-  ~Cut();
-};
-
-struct SendHook {
-  static thread_local Sending* here;
-  // Of the Cut; not in it, because another thread may look here when it has just ended.
-  static std::atomic<int> cut_fd;
-  static std::atomic<std::size_t> cut_left;
+  ~Cut() { fd_ = -1; }
 
   static ssize_t send(int fd, const void* bytes, std::size_t size, int flags) {
-    if (here != nullptr) {
-      ++here->sends_;
-      here->fd_ = fd;
-      here->size_ = size;
-      if (here->before_) here->before_(fd);
-      size = std::min(size, here->takes_);
-    }
-    if (fd == cut_fd) return send_last(fd, bytes, size, flags);
-    return send_now(fd, bytes, size, flags);
-  }
-
-  static ssize_t send_last(int fd, const void* bytes, std::size_t size, int flags) {
-    const std::size_t takes = std::min<std::size_t>(size, cut_left);
-    const ssize_t taken = takes > 0 ? send_now(fd, bytes, takes, flags) : 0;
-    if (taken > 0) cut_left -= static_cast<std::size_t>(taken);
-    if (cut_left == 0) {
-      cut_fd = -1;
+    const bool is_cut = fd == fd_;
+    if (is_cut) size = std::min<std::size_t>(size, left_);
+    const ssize_t taken = size > 0 ? ::sendto(fd, bytes, size, flags, nullptr, 0) : 0;
+    if (size == 0) errno = is_cut ? EPIPE : EAGAIN;
+    if (is_cut && taken > 0) left_ -= static_cast<std::size_t>(taken);
+    if (is_cut && left_ == 0) {
+      fd_ = -1;
+      const int error = std::exchange(errno, 0);
       ::shutdown(fd, SHUT_RDWR);
+      errno = error;
     }
-    if (taken != 0) return taken;
-    errno = EPIPE;
-    return -1;
+    return size > 0 ? taken : -1;
   }
 
-  static ssize_t send_now(int fd, const void* bytes, std::size_t size, int flags) {
-    if (size > 0) return ::sendto(fd, bytes, size, flags, nullptr, 0);
-    errno = EAGAIN;
-    return -1;
-  }
+ private:
+  // Static, because another thread may look here when it has just ended.
+  static inline std::atomic<int> fd_{-1};
+  static inline std::atomic<std::size_t> left_{0};
 };
-
-thread_local Sending* SendHook::here = nullptr;
-std::atomic<int> SendHook::cut_fd{-1};
-std::atomic<std::size_t> SendHook::cut_left{0};
-
-Sending::Sending(std::size_t takes, std::function<void(int fd)> before)
-    : takes_(takes), before_(std::move(before)) {
-  SendHook::here = this;
-}
-
-Sending::~Sending() { SendHook::here = nullptr; }
-
-Cut::Cut(int fd, std::size_t takes) {
-  SendHook::cut_left = takes;
-  SendHook::cut_fd = fd;
-}
-
-Cut::~Cut() { SendHook::cut_fd = -1; }
 
 }  // namespace
 }  // namespace sluice::test
 
-/// The test program's own, which looks there first. A Sending counts for the thread that made it, a
-/// Cut for all threads.
+/// The test program's own, which looks there first.
 ssize_t send(int fd, const void* bytes, std::size_t size, int flags) {
-  return sluice::test::SendHook::send(fd, bytes, size, flags);
+  return sluice::test::Cut::send(fd, bytes, sluice::test::Sending::note(fd, size), flags);
 }
 
 using namespace sluice;

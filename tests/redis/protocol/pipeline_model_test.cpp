@@ -336,6 +336,7 @@ class Run {
   }
 
   Reply draw_reply(const Entry& entry) {
+    if (entry.kind == Entry::Kind::load && random_.one_in(12)) return error_of(words.back());
     const bool is_call = entry.kind == Entry::Kind::call;
     if (likes_ && is_call ? !random_.one_in(8) : random_.one_in(is_call ? 2 : 6)) {
       return draw_error();
@@ -355,8 +356,9 @@ class Run {
     }
   }
   Reply draw_error() {
-    const Words& said =
-        likes_ && !random_.one_in(8) ? favourite_ : words[random_.below(words.size())];
+    return error_of(likes_ && !random_.one_in(8) ? favourite_ : words[random_.below(words.size())]);
+  }
+  static Reply error_of(const Words& said) {
     return {.kind = Reply::Kind::error, .text = said.text, .code = said.code};
   }
   /// Perhaps what some entry waits for, and perhaps what none does.
@@ -627,6 +629,7 @@ class Run {
     take_back();
     lose_sent(oldest);
     compare();
+    if (random_.one_in(4)) return;  // as if nothing had been told of the next one
     is_bare_ = is_muted_ = random_.one_in(8);
     pipeline_.begin(is_bare_);
     saw("a new connection");

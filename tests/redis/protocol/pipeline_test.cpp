@@ -40,32 +40,6 @@ TEST_CASE("pauses are drawn from 5 ms to a bound that doubles up to 100 ms", "[p
   }
 }
 
-TEST_CASE("calls that are refused together do not come back together", "[pipeline]") {
-  Asked asked[50];
-  World world;
-  for (std::uint64_t i = 0; i < 50; ++i) world.pipeline.submit(make_call(asked[i], i));
-  world.flush();
-  for (int i = 0; i < 50; ++i) world.hear_error("LOADING");
-  std::size_t moments = 0;
-  for (std::size_t sent = 0; sent < 50; ++moments) {
-    world.now = world.pipeline.next_resumption();
-    world.pipeline.expire(world.now, Errc::timed_out);
-    sent += world.flush().size();
-  }
-  CHECK(moments > 10);
-}
-
-TEST_CASE("no more is sent at once than a chunk", "[pipeline]") {
-  World world;
-  Crowd crowd(2'000);
-  for (std::size_t i = 0; i < crowd.size(); ++i) world.pipeline.submit(make_call(crowd[i], i));
-  const std::size_t sent = world.flush().size();
-  CHECK(sent > 100);
-  CHECK(sent < 1'000);
-  world.pipeline.abandon(Errc::shut_down);
-  CHECK(crowd.count([](const Asked& c) { return has_ended(c, Errc::unknown); }) == sent);
-}
-
 TEST_CASE("a completion that abandons everything finds every other call once", "[pipeline]") {
   World world;
   struct Destroyer {

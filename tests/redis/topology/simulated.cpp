@@ -141,12 +141,14 @@ int SimulatedServer::attempts() const {
   return test::attempts[net::ip::make_address_v4(host_).to_uint()];
 }
 
-bool SimulatedServer::has_listener() const {
-  return std::ranges::any_of(sessions_, [](const auto& each) {
+bool SimulatedServer::has(bool Session::*what) const {
+  return std::ranges::any_of(sessions_, [what](const auto& each) {
     const auto session = each.lock();
-    return session && session->listens && session->socket.is_open();
+    return session && (*session).*what && session->socket.is_open();
   });
 }
+bool SimulatedServer::has_listener() const { return has(&Session::listens); }
+bool SimulatedServer::has_caller() const { return has(&Session::has_called); }
 
 bool SimulatedServer::publish(std::string_view channel) {
   bool is_heard = false;
@@ -219,6 +221,7 @@ std::string SimulatedServer::reply(const Command& command, Session& session) {
     session.listens = true;
     return "*3\r\n" + bulk("subscribe") + bulk(command.at(1)) + ":1\r\n";
   }
+  session.has_called = session.has_called || is_call(command);
   return answer(command, session);
 }
 

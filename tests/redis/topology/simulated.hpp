@@ -39,6 +39,7 @@ struct Session {
   std::string bytes;
   bool is_asking = false;
   bool listens = false;
+  bool has_called = false;
   /// Sends what the socket takes, which is all of a reply.
   void send(std::string_view reply);
 };
@@ -61,6 +62,8 @@ class SimulatedServer {
   /// Publishes to all who listen. False if nobody does.
   bool publish(std::string_view channel);
   [[nodiscard]] bool has_listener() const;
+  /// Whether somebody is connected who has made a call.
+  [[nodiscard]] bool has_caller() const;
   /// Ends every connection.
   void cut();
 
@@ -75,6 +78,7 @@ class SimulatedServer {
   net::awaitable<void> accept(std::shared_ptr<net::local::stream_protocol::acceptor> acceptor);
   net::awaitable<void> serve(std::shared_ptr<Session> session);
   std::string reply(const Command& command, Session& session);
+  [[nodiscard]] bool has(bool Session::*what) const;
 
   net::io_context& io_;
   std::string host_;
