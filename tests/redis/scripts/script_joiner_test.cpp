@@ -4,19 +4,57 @@
 #include <stdexcept>
 
 #include "backends/redis/scripts/script_constants.hpp"
+#include "backends/redis/scripts/script_joiner.hpp"
 #include "sluice/rules/gate.hpp"
 #include "sluice/rules/leases.hpp"
+#include "sluice/rules/sliding_window.hpp"
+#include "sluice/rules/slot_lock.hpp"
 #include "sluice/rules/token_bucket.hpp"
 #include "sluice/rules/utilization.hpp"
 #include "sluice/rules/wait_line.hpp"
 #include "tests/catch.hpp"
-#include "tests/redis/scripts/joining.hpp"
 
 using namespace sluice;
 using namespace sluice::test;
 using redis_detail::find_constant;
+using redis_detail::LuaFile;
+using redis_detail::ScriptJoiner;
+using WindowCounts = ScriptJoiner::WindowCounts;
+using Files = std::vector<LuaFile>;
 
 namespace {
+
+const std::vector<const Operation*> known{&slot_lock_acquire, &sliding_window_acquire};
+
+constexpr std::string_view lock_line =
+    "--@ operation slot_lock_acquire(next, stamp | limit, interval, max_wait)\n";
+constexpr std::string_view windows_line =
+    "--@ operation sliding_window_acquire(head[11] | limit, cost, max_wait, longest)\n";
+
+/// Both operations, a fixed and a variable one, and `more`.
+ScriptJoiner joiner_of(Files more) {
+  static const std::string lock = std::string(lock_line) + "return next\n";
+  static const std::string windows = std::string(windows_line) + "return head\n";
+  more.push_back({"rules/slot_lock.lua", lock});
+  more.push_back({"rules/sliding_window.lua", windows});
+  return {more, known};
+}
+
+/// The script of one step whose driver has these lines.
+std::string step_of(const std::string& lines, Files more = {},
+                    const Operation& operation = slot_lock_acquire, WindowCounts windows = {}) {
+  const std::string driver = "--@ piece step\n" + lines;
+  more.push_back({"step.lua", driver});
+  return joiner_of(std::move(more)).step(operation, windows);
+}
+
+/// The script of a plan whose driver has these lines.
+std::string plan_of(const std::string& lines, std::span<const Operation* const> operations,
+                    bool has_record = false, Files more = {}) {
+  const std::string driver = "--@ piece plan\n" + lines;
+  more.push_back({"plan.lua", driver});
+  return joiner_of(std::move(more)).plan(operations, has_record, {});
+}
 
 /// Lines that name each flag of which they are joined.
 std::string flag_lines() {
