@@ -2,8 +2,6 @@
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
-#include <boost/asio/experimental/channel.hpp>
-#include <boost/asio/experimental/parallel_group.hpp>
 #include <deque>
 
 #include "sim/tests/world/fixture.hpp"
@@ -14,8 +12,6 @@ using namespace sluice::test;
 using namespace boost::asio::experimental::awaitable_operators;
 
 namespace {
-
-using Channel = net::experimental::channel<void(Error, int)>;
 
 net::awaitable<int> answer_after(Clock& clock, Span span, int answer) {
   co_await sluice::asio::sleep_for(clock, span, net::use_awaitable);
@@ -82,42 +78,6 @@ TEST_CASE("the first of two waits wins and the other is cancelled; both are wait
   CHECK(when == std::vector<Time>{start + 2s, start + 5s});
   CHECK(world.now() == start + 5s);
   CHECK(world.outstanding_work() == 0);
-}
-
-TEST_CASE("a parallel group of timers and channels lives in virtual time") {
-  World world;
-  const Time start = world.now();
-  Channel channel(world, 0);
-  int rounds = 0;
-  net::co_spawn(
-      world,
-      [&]() -> net::awaitable<void> {
-        sluice::asio::Timer timer(world, world.clock());
-        for (; rounds < 10; ++rounds) {
-          timer.expires_after(1s);
-          const auto [order, expired, error, value] =
-              co_await net::experimental::make_parallel_group(timer.async_wait(net::deferred),
-                                                              channel.async_receive(net::deferred))
-                  .async_wait(net::experimental::wait_for_one(), net::use_awaitable);
-          CHECK(order[0] == (rounds % 2 == 0 ? 1U : 0U));
-          if (rounds % 2 == 0) CHECK(value == rounds);
-          if (rounds % 2 == 0) CHECK(expired == net::error::operation_aborted);
-        }
-      },
-      Rethrow{});
-  net::co_spawn(
-      world,
-      [&]() -> net::awaitable<void> {
-        for (int i = 0; i < 10; i += 2) {
-          co_await sluice::asio::sleep_for(world.clock(), 500ms);
-          co_await channel.async_send(Error(), i, net::use_awaitable);
-          co_await sluice::asio::sleep_for(world.clock(), 1s);
-        }
-      },
-      Rethrow{});
-  world.run();
-  CHECK(rounds == 10);
-  CHECK(world.now() == start + 7'500ms);
 }
 
 TEST_CASE("cancelling a coroutine ends its sleep and the coroutine") {

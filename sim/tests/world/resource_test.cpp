@@ -1,163 +1,296 @@
-// Who gets a server of a Resource, when, and who does not. Threading: single-threaded.
+// A Resource against a model that is too simple to be wrong, under random callers, releases,
+// deadlines, cancellations and numbers of servers; then its cancellation, moves and end. Threading:
+// single-threaded.
 #include "sluice/sim/resource.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
-#include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/io_context.hpp>
+#include <deque>
+#include <map>
 #include <optional>
 
 #include "sim/tests/world/fixture.hpp"
+#include "tests/support/seed.hpp"
 
 using namespace sluice;
 using namespace sluice::test;
-using namespace boost::asio::experimental::awaitable_operators;
 
 namespace {
 
-/// What a caller saw: its name, when it was answered, and whether it got a server.
-struct Seen {
-  int name;
-  Span at;
-  bool served;
-  friend bool operator==(const Seen&, const Seen&) = default;
-  friend std::ostream& operator<<(std::ostream& out, const Seen& seen) {
-    return out << seen.name << (seen.served ? " served" : " not served") << " at "
-               << seen.at.count();
-  }
+struct Action {
+  enum class Kind { acquire, release, cancel, set_servers };
+  Time at;
+  Kind kind;
+  std::uint64_t draw;  // which one is released or cancelled, how many servers
+  AcquireOptions options;
 };
 
-struct Desk {
-  explicit Desk(std::size_t servers, Discipline discipline = Discipline::fifo,
-                const WorldOptions& options = {})
-      : world(options), start(world.now()), resource(world, servers, discipline) {}
+struct Answer {
+  bool served;
+  Time at;
+  friend bool operator==(const Answer&, const Answer&) = default;
+};
 
-  /// Comes after `arrival`, holds a server for `service`.
-  void caller(int name, Span arrival, Span service, AcquireOptions options = {}) {
-    world.spawn([=, this]() -> net::awaitable<void> {
-      co_await sluice::asio::sleep_for(world.clock(), arrival);
-      const Resource::Server server = co_await resource.acquire(options);
-      note(name, static_cast<bool>(server));
-      if (server) co_await sluice::asio::sleep_for(world.clock(), service);
-    });
+/// The answers by caller, and the sums of the statistics.
+struct Result {
+  std::map<std::size_t, Answer> answers;
+  std::uint64_t busy_time = 0;
+  std::uint64_t waiting_time = 0;
+  std::uint64_t server_time = 0;
+  std::uint64_t served = 0;
+  std::uint64_t abandoned = 0;
+  friend bool operator==(const Result&, const Result&) = default;
+};
+
+/// One action at an instant; deadlines prefer the instants of later actions.
+std::vector<Action> draw_actions(test::Random& random, Time start) {
+  std::vector<Action> actions(400);
+  Time at = start;
+  for (Action& action : actions) {
+    at += Span{random.between(1, 4)};
+    action.at = at;
+    action.draw = random.next();
+    const std::int64_t kind = random.between(0, 9);
+    action.kind = kind < 5    ? Action::Kind::acquire
+                  : kind < 8  ? Action::Kind::release
+                  : kind == 8 ? Action::Kind::cancel
+                              : Action::Kind::set_servers;
   }
-  void note(int name, bool served) { seen.push_back({name, world.now() - start, served}); }
-  void at(Span time, std::function<void()> action) {
-    sluice::asio::sleep_for(world.clock(), time, [action = std::move(action)](Error) { action(); });
+  for (std::size_t i = 0; i < actions.size(); ++i) {
+    AcquireOptions& options = actions[i].options;
+    options.priority = static_cast<int>(random.between(-2, 2));
+    const auto later = static_cast<std::size_t>(random.between(0, 30));
+    if (random.one_in(2)) options.deadline = actions[std::min(i + later, actions.size() - 1)].at;
   }
-  [[nodiscard]] AcquireOptions until(Span span, int priority = 0) const {
-    return {priority, start + span};
+  return actions;
+}
+
+class Model {
+ public:
+  Model(std::size_t servers, Discipline discipline) : servers_(servers), discipline_(discipline) {}
+
+  Result run(Time start, const std::vector<Action>& actions) {
+    for (std::size_t i = 0; i < actions.size(); ++i) {
+      const Time before = i == 0 ? start : actions[i - 1].at;
+      result_.server_time +=
+          servers_ * static_cast<std::uint64_t>((actions[i].at - before).count());
+      expire(actions[i].at);
+      act(i, actions[i]);
+      serve(actions[i].at);
+    }
+    const Time end = actions.back().at;
+    for (const Waiter& waiter : waiters_) add(result_.waiting_time, waiter.since, end);
+    for (const auto& [name, since] : held_) add(result_.busy_time, since, end);
+    return result_;
   }
 
-  World world;
-  Time start;
-  std::vector<Seen> seen;
-  Resource resource;
+ private:
+  struct Waiter {
+    std::size_t name;
+    Time since;
+    AcquireOptions options;
+  };
+  using Place = std::vector<Waiter>::iterator;
+
+  static void add(std::uint64_t& sum, Time from, Time to) {
+    sum += static_cast<std::uint64_t>((to - from).count());
+  }
+  void leave(Place waiter, Time now, bool served) {
+    add(result_.waiting_time, waiter->since, now);
+    result_.answers[waiter->name] = {served, now};
+    ++(served ? result_.served : result_.abandoned);
+    if (served) held_[waiter->name] = now;
+    waiters_.erase(waiter);
+  }
+  void expire(Time now) {
+    for (auto waiter = waiters_.begin(); waiter != waiters_.end();) {
+      if (waiter->options.deadline > now) {
+        ++waiter;
+      } else {
+        leave(waiter, waiter->options.deadline, false);
+        waiter = waiters_.begin();
+      }
+    }
+  }
+  void act(std::size_t name, const Action& action) {
+    const auto pick = [&](std::size_t size) {
+      return static_cast<std::ptrdiff_t>(action.draw % size);
+    };
+    switch (action.kind) {
+      case Action::Kind::acquire:
+        waiters_.push_back({name, action.at, action.options});
+        if (action.options.deadline <= action.at && held_.size() >= servers_) {
+          leave(waiters_.end() - 1, action.at, false);
+        }
+        break;
+      case Action::Kind::release:
+        if (held_.empty()) break;
+        {
+          const auto held = std::next(held_.begin(), pick(held_.size()));
+          add(result_.busy_time, held->second, action.at);
+          held_.erase(held);
+        }
+        break;
+      case Action::Kind::cancel:
+        if (!waiters_.empty()) {
+          leave(waiters_.begin() + pick(waiters_.size()), action.at, false);
+        }
+        break;
+      case Action::Kind::set_servers:
+        servers_ = action.draw % 5;
+        break;
+    }
+  }
+  void serve(Time now) {
+    while (held_.size() < servers_ && !waiters_.empty()) {
+      auto next = waiters_.begin();
+      for (auto waiter = next; waiter != waiters_.end(); ++waiter) {
+        if (discipline_ == Discipline::priority &&
+            waiter->options.priority > next->options.priority) {
+          next = waiter;
+        }
+      }
+      leave(next, now, true);
+    }
+  }
+
+  std::size_t servers_;
+  Discipline discipline_;
+  std::vector<Waiter> waiters_;       // in the order of coming
+  std::map<std::size_t, Time> held_;  // by name
+  Result result_;
+};
+
+class Real {
+ public:
+  Real(std::size_t servers, Discipline discipline, std::uint64_t seed)
+      : world_({.seed = seed, .shuffle_ties = true}), resource_(world_, servers, discipline) {}
+
+  Result run(const std::vector<Action>& actions) {
+    signals_.resize(actions.size());
+    for (std::size_t i = 0; i < actions.size(); ++i) {
+      sluice::asio::sleep_until(world_.clock(), actions[i].at, [&, i](Error) {
+        if (actions[i].kind == Action::Kind::cancel) settle_deadlines(actions[i].at);
+        if (actions[i].draw % 7 == 0) (void)resource_.stats();  // which changes nothing
+        act(i, actions[i]);
+      });
+    }
+    world_.run_until(actions.back().at);
+    const ResourceStats stats = resource_.stats();
+    result_.busy_time = stats.busy_time;
+    result_.waiting_time = stats.waiting_time;
+    result_.server_time = stats.server_time;
+    result_.served = stats.served;
+    result_.abandoned = stats.abandoned;
+    CHECK(stats.waiting == waiting_.size());
+    CHECK(stats.busy == held_.size());
+    const auto elapsed = static_cast<double>(stats.elapsed.count());
+    CHECK(world_.now() - VirtualClock::default_start == stats.elapsed);
+    CHECK(stats.mean_busy() == Approx(static_cast<double>(stats.busy_time) / elapsed));
+    CHECK(stats.mean_waiting() == Approx(static_cast<double>(stats.waiting_time) / elapsed));
+    const double busy_share = stats.mean_busy() * elapsed / static_cast<double>(stats.server_time);
+    CHECK(stats.utilization() == Approx(busy_share));
+    return result_;
+  }
+
+ private:
+  /// A waiter whose deadline is now may be cancelled or not: its answer is the same, but the model
+  /// does not choose it.
+  void settle_deadlines(Time now) {
+    for (auto it = waiting_.begin(); it != waiting_.end();) {
+      it = it->second <= now ? waiting_.erase(it) : std::next(it);
+    }
+  }
+
+  void act(std::size_t name, const Action& action) {
+    switch (action.kind) {
+      case Action::Kind::acquire:
+        if (action.options.deadline <= action.at && action.draw % 2 == 0) {
+          Resource::Server server = resource_.try_acquire();
+          result_.answers[name] = {!!server, world_.now()};
+          if (server) held_.emplace(name, std::move(server));
+          break;
+        }
+        waiting_[name] = action.options.deadline;
+        resource_.acquire(action.options,
+                          net::bind_cancellation_slot(
+                              signals_[name].slot(), [this, name](Resource::Server server) {
+                                waiting_.erase(name);
+                                result_.answers[name] = {!!server, world_.now()};
+                                if (server) held_.emplace(name, std::move(server));
+                              }));
+        break;
+      case Action::Kind::release:
+        if (held_.empty()) break;
+        held_.erase(
+            std::next(held_.begin(), static_cast<std::ptrdiff_t>(action.draw % held_.size())));
+        break;
+      case Action::Kind::cancel:
+        if (waiting_.empty()) break;
+        signals_[std::next(waiting_.begin(),
+                           static_cast<std::ptrdiff_t>(action.draw % waiting_.size()))
+                     ->first]
+            .emit(net::cancellation_type::terminal);
+        break;
+      case Action::Kind::set_servers:
+        resource_.set_servers(action.draw % 5);
+        break;
+    }
+  }
+
+  World world_;
+  std::deque<net::cancellation_signal> signals_;
+  Result result_;
+  Resource resource_;
+  std::map<std::size_t, Time> waiting_;  // the deadlines by name
+  std::map<std::size_t, Resource::Server> held_;
 };
 
 }  // namespace
 
-TEST_CASE("servers go to the callers in the order of their coming, at the instant of a release") {
-  Desk desk(2);
-  desk.caller(1, 0us, 10us);
-  desk.caller(2, 1us, 3us);
-  desk.caller(3, 2us, 5us);
-  desk.caller(4, 2us, 1us, {.priority = 9});  // does not count in a line
-  desk.caller(5, 9us, 1us);
-  desk.caller(6, 20us, 1us);
-  desk.world.run();
-  CHECK(desk.seen == std::vector<Seen>{{1, 0us, true},
-                                       {2, 1us, true},
-                                       {3, 4us, true},
-                                       {4, 9us, true},
-                                       {5, 10us, true},
-                                       {6, 20us, true}});
-  const ResourceStats stats = desk.resource.stats();
-  CHECK(stats.served == 6);
-  CHECK(stats.abandoned == 0);
-  CHECK(stats.busy == 0);
-  CHECK(stats.waiting == 0);
-  CHECK(stats.elapsed == 21us);
-  CHECK(stats.busy_time == 10 + 3 + 5 + 1 + 1 + 1);
-  CHECK(stats.waiting_time == 2 + 7 + 1);
-  CHECK(stats.server_time == 2 * 21);
-  CHECK(stats.mean_busy() == Approx(21.0 / 21));
-  CHECK(stats.mean_waiting() == Approx(10.0 / 21));
-  CHECK(stats.utilization() == Approx(0.5));
-}
-
-TEST_CASE("a higher priority goes first, and the order of coming counts within one") {
-  Desk desk(1, Discipline::priority);
-  desk.caller(0, 0us, 10us);
-  desk.caller(1, 1us, 1us, {.priority = 1});
-  desk.caller(2, 2us, 1us, {.priority = -5});
-  desk.caller(3, 3us, 1us, {.priority = 7});
-  desk.caller(4, 4us, 1us, {.priority = 1});
-  desk.caller(5, 5us, 1us, {.priority = 7});
-  desk.caller(6, 6us, 1us);
-  desk.world.run();
-  CHECK(desk.seen == std::vector<Seen>{{0, 0us, true},
-                                       {3, 10us, true},
-                                       {5, 11us, true},
-                                       {1, 12us, true},
-                                       {4, 13us, true},
-                                       {6, 14us, true},
-                                       {2, 15us, true}});
-}
-
-TEST_CASE("a deadline ends a wait at its microsecond") {
-  Desk desk(1);
-  desk.caller(0, 0us, 10us);
-  desk.caller(1, 1us, 1us, desk.until(9us));
-  desk.caller(2, 2us, 5us, desk.until(11us));
-  desk.caller(3, 3us, 1us, desk.until(15us - 1us));
-  desk.caller(4, 3us, 1us, desk.until(15us + 1us));
-  desk.caller(5, 4us, 1us, {.deadline = to_time(word_limit) + 1s});  // never
-  desk.world.run();
-  CHECK(desk.seen == std::vector<Seen>{{0, 0us, true},
-                                       {1, 9us, false},
-                                       {2, 10us, true},
-                                       {3, 14us, false},
-                                       {4, 15us, true},
-                                       {5, 16us, true}});
-  CHECK(desk.world.now() == desk.start + 17us);  // the deadlines of the served are gone
-  CHECK(desk.resource.stats().abandoned == 2);
-  CHECK(desk.resource.stats().waiting_time == 8 + 8 + 11 + 12 + 12);
-}
-
-TEST_CASE("a deadline wins over a server that is released at the same instant, in any order") {
-  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
-    CAPTURE(seed);
-    const auto discipline = seed % 2 == 0 ? Discipline::fifo : Discipline::priority;
-    Desk desk(1, discipline, {.seed = seed, .shuffle_ties = true});
-    desk.caller(0, 0us, 10us);
-    desk.caller(1, 1us, 1us, desk.until(10us, 1));
-    desk.caller(2, 2us, 1us);
-    desk.world.run();
-    std::sort(desk.seen.begin(), desk.seen.end(),
-              [](const Seen& a, const Seen& b) { return a.name < b.name; });
-    CHECK(desk.seen == std::vector<Seen>{{0, 0us, true}, {1, 10us, false}, {2, 10us, true}});
-    CHECK(desk.resource.stats().abandoned == 1);
-    CHECK(desk.resource.stats().served == 2);
+TEST_CASE("a Resource does what a simple model of it does") {
+  test::Random random("a Resource does what a simple model of it does");
+  CAPTURE(random.repeat());
+  std::uint64_t served = 0;
+  std::uint64_t abandoned = 0;
+  const std::size_t rounds = test::scaled(200, 20);
+  for (std::size_t round = 0; round < rounds; ++round) {
+    const auto discipline = random.one_in(2) ? Discipline::fifo : Discipline::priority;
+    const auto servers = static_cast<std::size_t>(random.between(0, 4));
+    const Time start = VirtualClock::default_start;
+    const auto actions = draw_actions(random, start);
+    const Result expected = Model(servers, discipline).run(start, actions);
+    const Result result = Real(servers, discipline, random.next()).run(actions);
+    REQUIRE(result.answers == expected.answers);
+    REQUIRE(result == expected);
+    served += result.served;
+    abandoned += result.abandoned;
   }
+  CHECK(served > rounds * 50);
+  CHECK(abandoned > rounds * 20);
 }
 
-TEST_CASE("a deadline that has come takes a free server or none") {
-  Desk desk(1);
-  desk.caller(1, 5us, 10us, desk.until(5us));
-  desk.caller(2, 6us, 10us, desk.until(6us));
-  desk.caller(3, 7us, 10us, desk.until(0us));
-  desk.at(8us, [&] { CHECK_FALSE(desk.resource.try_acquire()); });
-  desk.at(16us, [&] { CHECK(desk.resource.try_acquire()); });
-  desk.world.run();
-  CHECK(desk.seen == std::vector<Seen>{{1, 5us, true}, {2, 6us, false}, {3, 7us, false}});
-  CHECK(desk.resource.stats().served == 2);
-  CHECK(desk.resource.stats().abandoned == 3);
-  CHECK(desk.resource.stats().busy == 0);
-}
+namespace {
+
+/// One server, and what its callers saw: their names, when they were answered, and whether they got
+/// it.
+struct Desk {
+  World world;
+  Time start = world.now();
+  std::vector<std::tuple<int, Span, bool>> seen;
+  Resource resource{world, 1};
+
+  void note(int name, bool served) { seen.emplace_back(name, world.now() - start, served); }
+  void at(Span time, std::function<void()> action) {
+    sluice::asio::sleep_for(world.clock(), time, [action = std::move(action)](Error) { action(); });
+  }
+};
+
+}  // namespace
 
 TEST_CASE("a cancelled wait ends without a server, at once and once") {
-  Desk desk(1);
+  Desk desk;
   Resource::Server held = desk.resource.try_acquire();
   net::cancellation_signal signal;
   const auto wait = [&](int name, AcquireOptions options) {
@@ -176,65 +309,30 @@ TEST_CASE("a cancelled wait ends without a server, at once and once") {
   });
   desk.world.run();
   signal.emit(net::cancellation_type::total);  // the slot is empty again
-  wait(2, desk.until(1s));
+  wait(2, {.deadline = desk.start + 1s});
   desk.at(4us, [&] { signal.emit(net::cancellation_type::terminal); });
   desk.world.run();
   CHECK(desk.world.now() == desk.start + 7us);
-  wait(3, desk.until(1s));
+  wait(3, {.deadline = desk.start + 1s});
   desk.at(1us, [&] {
     held.release();
     signal.emit(net::cancellation_type::terminal);  // too late
   });
   desk.world.run();
-  CHECK(desk.seen == std::vector<Seen>{{1, 3us, false}, {2, 7us, false}, {3, 8us, true}});
+  CHECK(desk.seen ==
+        std::vector<std::tuple<int, Span, bool>>{{1, 3us, false}, {2, 7us, false}, {3, 8us, true}});
   CHECK(desk.resource.stats().busy == 0);
   CHECK(desk.resource.stats().abandoned == 2);
 }
 
-TEST_CASE("a time-out by operators leaves the queue") {
-  Desk desk(1);
-  const Resource::Server held = desk.resource.try_acquire();
-  std::size_t winner = 0;
-  desk.world.spawn([&]() -> net::awaitable<void> {
-    const auto first =
-        co_await (desk.resource.acquire({}, net::use_awaitable) ||
-                  sluice::asio::sleep_for(desk.world.clock(), 5us, net::use_awaitable));
-    winner = first.index();
-    CHECK(desk.resource.stats().waiting == 0);
-  });
-  desk.world.run();
-  CHECK(winner == 1);
-  CHECK(desk.world.now() == desk.start + 5us);
-  CHECK(desk.world.outstanding_work() == 0);
-}
-
-TEST_CASE("more servers serve the queue at once, fewer let the held ones finish") {
-  Desk desk(1);
-  for (int i = 0; i < 8; ++i) desk.caller(i, 0us, 10us);
-  desk.at(3us, [&] { desk.resource.set_servers(3); });
-  desk.at(4us, [&] {
-    desk.resource.set_servers(1);
-    CHECK(desk.resource.stats().busy == 3);
-  });
-  desk.at(30us, [&] { desk.resource.set_servers(0); });
-  desk.at(50us, [&] { desk.resource.set_servers(2); });
-  desk.world.run();
-  CHECK(desk.seen == std::vector<Seen>{{0, 0us, true},
-                                       {1, 3us, true},
-                                       {2, 3us, true},
-                                       {3, 13us, true},
-                                       {4, 23us, true},
-                                       {5, 50us, true},
-                                       {6, 50us, true},
-                                       {7, 60us, true}});
-  const ResourceStats stats = desk.resource.stats();
-  CHECK(stats.busy_time == 80);
-  CHECK(stats.server_time == 3 + 3 + 26 + 0 + 2 * 20);
-}
-
 TEST_CASE("statistics begin anew, and the state stays") {
-  Desk desk(1);
-  for (int i = 0; i < 3; ++i) desk.caller(i, 0us, 10us);
+  Desk desk;
+  for (int i = 0; i < 3; ++i) {
+    desk.world.spawn([&]() -> net::awaitable<void> {
+      const Resource::Server server = co_await desk.resource.acquire();
+      co_await sluice::asio::sleep_for(desk.world.clock(), 10us);
+    });
+  }
   desk.at(5us, [&] { desk.resource.reset_stats(); });
   desk.world.run_for(15us);
   const ResourceStats stats = desk.resource.stats();
@@ -247,7 +345,8 @@ TEST_CASE("statistics begin anew, and the state stays") {
 }
 
 TEST_CASE("a server moves, and is released once") {
-  Desk desk(2);
+  Desk desk;
+  desk.resource.set_servers(2);
   Resource::Server a = desk.resource.try_acquire();
   Resource::Server b = desk.resource.try_acquire();
   CHECK(desk.resource.stats().busy == 2);
@@ -265,7 +364,7 @@ TEST_CASE("a server moves, and is released once") {
 }
 
 TEST_CASE("handlers run on their executors, never inside the call") {
-  Desk desk(1);
+  Desk desk;
   World other;
   net::io_context context;
   bool inside = true;

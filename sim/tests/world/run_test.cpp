@@ -1,11 +1,16 @@
-// Running, stopping and failing, as an io_context does. Threading: single-threaded.
+// Running, stopping and failing, as an io_context does; what runs when, and the stores of a World.
+// Threading: single-threaded.
+#include <boost/asio/defer.hpp>
+#include <boost/asio/dispatch.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <boost/asio/strand.hpp>
 #include <functional>
 
 #include "sim/tests/world/fixture.hpp"
 #include "sluice/asio.hpp"
 #include "sluice/extend/manual_reset_event.hpp"
 #include "sluice/limiters/token_bucket.hpp"
+#include "sluice/memory_store.hpp"
 
 using namespace sluice;
 using namespace sluice::test;
@@ -205,6 +210,7 @@ TEST_CASE("misuse is told at once: a run inside a run, a moved clock, a start be
   world.clock().advance(1s);
   CHECK_THROWS_AS(world.run(), std::logic_error);
   CHECK_THROWS_AS(World({.start = to_time(-1)}), std::invalid_argument);
+  CHECK_THROWS_AS(World({.events_per_instant = 0}), std::invalid_argument);
 }
 
 TEST_CASE("a real timer on a World is an error, not a silent wait") {
@@ -249,36 +255,133 @@ TEST_CASE("a coroutine that loops at one instant ends the run, by name of the in
   CHECK(alive == 0);
 }
 
-TEST_CASE("functions that post one another, and refusals that are retried at once, do so too") {
+TEST_CASE("functions that post one another end a thread that blocks on the clock as well") {
   World world({.shuffle_ties = GENERATE(false, true), .events_per_instant = 5'000});
-  SECTION("posts") {
-    std::function<void()> again = [&] { net::post(world, again); };
-    net::post(world, again);
-    CHECK_THROWS_AS(world.run(), EndlessInstant);
-  }
-  SECTION("retries without a wait") {
-    const TokenBucket bucket(world.store(), "api", Quota::per_second(1));
-    world.spawn([&]() -> net::awaitable<void> {
-      for (;;) {
-        (void)co_await sluice::asio::async_try_acquire(bucket, "x", 1, net::use_awaitable);
-        co_await net::post(world, net::use_awaitable);
-      }
-    });
-    CHECK_THROWS_AS(world.run_for(10s), EndlessInstant);
-  }
-  SECTION("a thread that blocks on the clock") {
-    std::function<void()> again = [&] { net::post(world, again); };
-    net::post(world, again);
-    ManualResetEvent waker;
-    CHECK_THROWS_AS(world.clock().wait_until(world.now() + 1s, waker), EndlessInstant);
-  }
+  std::function<void()> again = [&] { net::post(world, again); };
+  net::post(world, again);
+  CHECK_THROWS_AS(world.run(), EndlessInstant);
+  ManualResetEvent waker;
+  CHECK_THROWS_AS(world.clock().wait_until(world.now() + 1s, waker), EndlessInstant);
 }
 
-TEST_CASE("many coroutines at many instants end no run") {
-  World world({.events_per_instant = 1'000});
+TEST_CASE("what is posted runs at its instant, behind what is due then already") {
+  World world;
+  std::vector<std::string> seen;
+  const Time start = world.now();
+  const auto sleep = [&](Span span, auto then) {
+    sluice::asio::sleep_for(world.clock(), span,
+                            net::bind_executor(world, [then](Error) { then(); }));
+  };
+  sleep(1ms, [&] {
+    seen.emplace_back("first");
+    net::post(world, [&] {
+      CHECK(world.now() == start + 1ms);
+      seen.emplace_back("posted by first");
+      net::post(world, [&] { seen.emplace_back("posted by posted"); });
+      sleep(0ms, [&] { seen.emplace_back("slept zero"); });
+    });
+    net::dispatch(world, [&] { seen.emplace_back("dispatched by first"); });
+    net::defer(world, [&] { seen.emplace_back("deferred by first"); });
+  });
+  sleep(1ms, [&] { seen.emplace_back("second"); });
+  sleep(2ms, [&] { seen.emplace_back("later"); });
+  world.run();
+  CHECK(seen == std::vector<std::string>{"first", "dispatched by first", "second",
+                                         "posted by first", "deferred by first", "posted by posted",
+                                         "slept zero", "later"});
+}
+
+TEST_CASE("a strand keeps its order and its exclusion, also when ties are shuffled") {
+  World world({.seed = 3, .shuffle_ties = true});
+  auto strand = net::make_strand(world);
+  std::vector<int> seen;
+  for (int i = 0; i < 50; ++i) {
+    net::post(strand, [&, i] {
+      CHECK(strand.running_in_this_thread());
+      net::dispatch(strand, [&, i] { seen.push_back(i); });
+    });
+  }
+  int inside = 0;
+  for (int i = 0; i < 5; ++i) {
+    net::co_spawn(
+        strand,
+        [&]() -> net::awaitable<void> {
+          for (int round = 0; round < 10; ++round) {
+            CHECK(++inside == 1);
+            --inside;
+            co_await sluice::asio::sleep_for(world.clock(), 1ms);
+            CHECK(strand.running_in_this_thread());
+          }
+        },
+        Rethrow{});
+  }
+  world.run();
+  for (int i = 0; i < 50; ++i) REQUIRE(seen[static_cast<std::size_t>(i)] == i);
+  CHECK(world.outstanding_work() == 0);
+}
+
+TEST_CASE("connections draw their delays apart, and alike for the same seed") {
+  const auto arrivals = [](std::uint64_t seed) {
+    World world({.seed = seed});
+    const Link link{Delay::uniform(1ms, 9ms), Delay::constant(1ms)};
+    const auto one = world.connect(link);
+    const auto two = world.connect(link);
+    std::vector<Time> at;
+    for (Store* store : std::initializer_list<Store*>{one.get(), two.get()}) {
+      const TokenBucket bucket(*store, "api", Quota::per_second(1'000).burst(100));
+      net::co_spawn(
+          world,
+          [&at, bucket]() -> net::awaitable<void> {
+            for (int i = 0; i < 5; ++i) {
+              at.push_back(
+                  (co_await sluice::asio::async_try_acquire(bucket, "a", 1, net::use_awaitable))
+                      .at);
+            }
+          },
+          Rethrow{});
+    }
+    world.run();
+    CHECK(at.size() == 10);
+    CHECK(at[0] != at[1]);
+    return at;
+  };
+  CHECK(arrivals(1) == arrivals(1));
+  CHECK(arrivals(1) != arrivals(2));
+}
+
+TEST_CASE("a store that the user makes on the World's clock is decided in virtual time") {
+  World world;
+  const auto store = make_memory_store({.max_keys = 16, .clock = &world.clock()});
+  const TokenBucket bucket(*store, "api", Quota::per_hour(1));
+  CHECK(bucket.try_acquire("a"));
+  CHECK_FALSE(bucket.try_acquire("a"));
+  world.run_for(1h);
+  CHECK(bucket.try_acquire("a"));
+}
+
+TEST_CASE("a thread that blocks on the clock of a World runs it meanwhile") {
+  World world;
+  const Time start = world.now();
   int ticks = 0;
-  for (int i = 0; i < 100; ++i) world.spawn(tick(world.clock(), 1ms, ticks));
-  CHECK_NOTHROW(world.run_for(1s));
-  CHECK(ticks == 100'000);
-  CHECK_THROWS_AS(World({.events_per_instant = 0}), std::invalid_argument);
+  ManualResetEvent waker;
+  net::co_spawn(
+      world,
+      [&]() -> net::awaitable<void> {
+        for (; ticks < 100; ++ticks) {
+          if (ticks == 5) waker.wake();
+          co_await sluice::asio::sleep_for(world.clock(), 1s);
+        }
+      },
+      Rethrow{});
+  CHECK_FALSE(world.clock().wait_until(start + 2'500ms, waker));
+  CHECK(world.now() == start + 2'500ms);
+  CHECK(ticks == 2);
+  CHECK(world.clock().wait_until(start + 1h, waker));
+  CHECK(world.now() == start + 5s);
+  waker.reset();
+  CHECK_FALSE(world.clock().wait_until(start + 1h, waker));
+  CHECK(ticks == 100);
+  CHECK_THROWS_AS(world.clock().wait_until(Time::max(), waker), std::logic_error);
+  net::post(world, [&] { world.clock().wait_until(world.now() + 1s, waker); });
+  CHECK_THROWS_AS(world.run(), std::logic_error);
 }

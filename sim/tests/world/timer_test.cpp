@@ -1,4 +1,5 @@
-// The Timer on every kind of clock, without real time. Threading: single-threaded.
+// The Timer on every kind of clock, and a worker as it is shipped. The last tests let real time
+// pass, a few milliseconds. Threading: single-threaded.
 #include <boost/asio/bind_allocator.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
@@ -179,4 +180,59 @@ TEST_CASE("a sleep on a virtual clock never completes inside what moves the cloc
                           }));
   context.run();  // the waits are work: it ends when both are over
   CHECK(woken == 1);
+}
+
+TEST_CASE("in real time, timers are cancelled and end as they do in a World") {
+  SystemClock clock;
+  net::io_context context;
+  const Time start = clock.now();
+  std::vector<Error> errors;
+  const auto note = [&](Error error) { errors.push_back(error); };
+  net::cancellation_signal signal;
+  {
+    sluice::asio::Timer timer(context, clock);
+    timer.expires_after(1h);
+    timer.async_wait(note);
+    timer.async_wait(net::bind_cancellation_slot(signal.slot(), note));
+    signal.emit(net::cancellation_type::total);
+    CHECK(timer.expires_after(2ms) == 1);
+    timer.async_wait(note);
+    context.run();
+    CHECK(clock.now() >= start + 2ms);
+    timer.expires_at(Time::max());
+    timer.async_wait(note);
+  }
+  context.restart();
+  context.run();
+  const Error aborted = net::error::operation_aborted;
+  CHECK(errors.size() == 4);
+  CHECK(std::count(errors.begin(), errors.end(), aborted) == 3);
+  sluice::asio::sleep_for(clock, -1s, net::bind_executor(context, note));
+  CHECK(errors.size() == 4);
+  context.restart();
+  context.run();
+  CHECK(errors.size() == 5);
+}
+
+TEST_CASE("an io_context that ends with waits in real time destroys their handlers") {
+  SystemClock clock;
+  int alive = 0;
+  bool called = false;
+  {
+    net::io_context context;
+    sluice::asio::Timer timer(context, clock);
+    timer.expires_after(1h);
+    timer.async_wait([&, counted = Counted(alive)](Error) { called = true; });
+    net::co_spawn(
+        context,
+        [&, counted = Counted(alive)]() -> net::awaitable<void> {
+          co_await sluice::asio::sleep_for(clock, 1h, net::use_awaitable);
+          called = true;
+        },
+        net::detached);
+    context.poll();
+    CHECK(alive == 2);
+  }
+  CHECK(alive == 0);
+  CHECK_FALSE(called);
 }
