@@ -79,52 +79,18 @@ TEST_CASE("a constant delay is what it says and draws nothing") {
   CHECK(rng.next() == untouched.next());
 }
 
-TEST_CASE("a uniform delay reaches both ends and has their mean") {
-  const auto values = sorted_draws(Delay::uniform(10us, 1'010us));
-  CHECK(values.front() == 10);
-  CHECK(values.back() == 1'010);
-  CHECK(is_near(mean(values), 510, 5));
-}
-
-TEST_CASE("an exponential delay has its mean, its median and its tail") {
-  const auto values = sorted_draws(Delay::exponential(1s));
-  CHECK(is_near(mean(values), 1'000'000, 8));
-  CHECK(is_near(quantile(values, 500), 693'147, 10));
-  CHECK(is_near(quantile(values, 990), 4'605'170, 20));
-  // Of 200,000 draws the shortest is about 5 us, the longest about 12 s, and at most 44.4 s.
-  CHECK(values.front() >= 0);
-  CHECK(values.front() <= 100);
-  CHECK(values.back() >= 9'000'000);
-  CHECK(values.back() <= 44'400'000);
-}
-
 TEST_CASE("a log-normal delay has the median and the p99 that were asked for") {
   const auto values = sorted_draws(Delay::log_normal(20ms, 80ms));
   CHECK(is_near(quantile(values, 500), 20'000, 10));
   CHECK(is_near(quantile(values, 990), 80'000, 20));
   // By symmetry of the logarithm: 20 ms squared, divided by 80 ms.
   CHECK(is_near(quantile(values, 10), 5'000, 20));
-  CHECK(values.front() >= Delay::log_normal(20ms, 80ms).min().count());
-  CHECK(values.back() <= Delay::log_normal(20ms, 80ms).max().count());
+  const Delay equal = Delay::log_normal(3ms, 3ms);
+  CHECK(equal.min() == equal.max());
+  CHECK(is_near(equal.max().count(), 3'000, 1));
 }
 
-TEST_CASE("a log-normal delay with p99 = p50 is constant") {
-  const Delay delay = Delay::log_normal(3ms, 3ms);
-  CHECK(delay.min() == delay.max());
-  CHECK(is_near(delay.max().count(), 3'000, 1));
-}
-
-TEST_CASE("delays are the same integers on every compiler") {
-  SeededRng rng = stream(42, 7, 1);
-  const Delay exponential = Delay::exponential(1s);
-  const Delay log_normal = Delay::log_normal(20ms, 80ms);
-  std::vector<Word> values;
-  for (int i = 0; i < 3; ++i) values.push_back(exponential.sample(rng).count());
-  for (int i = 0; i < 3; ++i) values.push_back(log_normal.sample(rng).count());
-  CHECK(values == std::vector<Word>{753'452, 568'099, 304'586, 12'798, 16'948, 11'913});
-}
-
-TEST_CASE("a delay out of range is refused with the range") {
+TEST_CASE("a delay out of range is refused") {
   CHECK_THROWS_AS(Delay::constant(-1us), std::invalid_argument);
   CHECK_THROWS_AS(Delay::constant(721h), std::invalid_argument);
   CHECK_THROWS_AS(Delay::uniform(2us, 1us), std::invalid_argument);
@@ -133,21 +99,6 @@ TEST_CASE("a delay out of range is refused with the range") {
   CHECK_THROWS_AS(Delay::log_normal(2us, 1us), std::invalid_argument);
   CHECK_THROWS_AS(Delay::log_normal(1us, 65us), std::invalid_argument);
   CHECK_NOTHROW(Delay::log_normal(1us, 64us));
-}
-
-TEST_CASE("delays of the tables are the same integers on every compiler") {
-  SeededRng rng = stream(42, 7, 1);
-  std::vector<Word> values;
-  for (const Delay& delay :
-       {Delay::normal(20ms, 5ms), Delay::gamma(20ms, 0.3), Delay::pareto(1ms, 1.5),
-        Delay::weibull(20ms, 0.7), Delay::empirical({{0, 5ms}, {0.5, 20ms}, {1, 200ms}}),
-        Delay::mixture({{0.9, Delay::constant(1ms)}, {0.1, Delay::uniform(2ms, 3ms)}})}) {
-    for (int i = 0; i < 2; ++i) values.push_back(delay.sample(rng).count());
-    values.push_back(delay.mean().count());
-  }
-  CHECK(values == std::vector<Word>{19'633, 27'508, 20'000'036, 24'597, 549, 20'000'512, 1'068,
-                                    3'504, 2'999'971, 18'249, 221, 25'316'737, 13'375, 7'875,
-                                    61'250'000, 1'000, 1'000, 1'150'000});
 }
 
 TEST_CASE("mean() is the mean of the formula") {
@@ -205,6 +156,7 @@ TEST_CASE("mean() is the mean of the formula") {
 TEST_CASE("a million draws have the mean that mean() states, and stay within min() and max()") {
   const Delay log_normal = Delay::log_normal(20ms, 80ms);
   const std::vector<Delay> delays{
+      Delay::uniform(10us, 1'010us),
       Delay::exponential(3us),
       Delay::log_normal(1us, 64us),
       Delay::log_normal(5us, 6us),
@@ -217,6 +169,11 @@ TEST_CASE("a million draws have the mean that mean() states, and stay within min
       Delay::weibull(2us, 0.8),
       Delay::empirical({{0, 1us}, {0.3, 2us}, {0.3, 4us}, {1, 1s}}),
       Delay::mixture({{0.25, log_normal}, {0.75, Delay::uniform(1us, 2us)}}),
+      // Nested, with parts that have no weight, and do not count in min() and max().
+      Delay::mixture({{0, Delay::constant(9s)},
+                      {3, Delay::constant(1us)},
+                      {1, Delay::mixture({{1, Delay::constant(2us)}, {1, Delay::constant(3us)}})},
+                      {0, Delay::constant(0us)}}),
   };
   constexpr std::size_t count = 1'000'000;
   for (std::size_t i = 0; i < delays.size(); ++i) {
@@ -238,10 +195,16 @@ TEST_CASE("a million draws have the mean that mean() states, and stay within min
     CHECK(std::abs(average - mean_of(delays[i])) <= 3.5 * error + 0.001);
     CHECK(least >= delays[i].min());
     CHECK(most <= delays[i].max());
+    const bool reaches_both = i == 0 || i + 1 == delays.size();
+    if (reaches_both) CHECK((least == delays[i].min() && most == delays[i].max()));
   }
 }
 
 TEST_CASE("draws have the distribution function of the formula") {
+  CHECK(chi_square(Delay::uniform(0us, 2999us), 3'000, [](double x) { return x / 3'000; }) <
+        chi_square_bound);
+  CHECK(chi_square(Delay::exponential(1s), 6e6, [](double x) { return 1 - std::exp(-x / 1e6); }) <
+        chi_square_bound);
   CHECK(chi_square(Delay::normal(50ms, 10ms), 90'000, [](double x) {
           return std::erfc((5e4 - x) / 1e4 / std::sqrt(2.0)) / 2;
         }) < chi_square_bound);
@@ -273,37 +236,13 @@ TEST_CASE("quantiles deep in the tails are those of the formula") {
   Fixed lower(std::uint64_t{1} << 44);
   CHECK(is_near(Delay::normal(100s, 10s).sample(upper).count(), 147'630'090, 1));
   CHECK(is_near(Delay::normal(100s, 10s).sample(lower).count(), 52'369'910, 1));
+  CHECK(is_near(Delay::exponential(1s).sample(lower).count(), 13'862'944, 1));
   CHECK(is_near(Delay::gamma(1s, 1).sample(upper).count(), 13'862'944, 1));
   CHECK(is_near(Delay::gamma(1s, 0.5).sample(upper).count(), 23'990'000, 3));
   CHECK(is_near(Delay::pareto(1ms, 1).sample(upper).count(), 1'048'171'000, 1));
   CHECK(is_near(Delay::weibull(1s, 0.5).sample(upper).count(), 192'181'200, 1));
   CHECK(is_near(Delay::weibull(1000s, 2).sample(lower).count(), 976'562, 1));
   CHECK(is_near(Delay::gamma(1000s, 2).sample(lower).count(), 690'854, 1));
-}
-
-TEST_CASE("a gamma delay of shape 1 is an exponential delay") {
-  const auto values = sorted_draws(Delay::gamma(1s, 1));
-  CHECK(is_near(quantile(values, 500), 693'147, 10));
-  CHECK(is_near(quantile(values, 990), 4'605'170, 20));
-}
-
-TEST_CASE("a mixture draws from its parts in proportion to their weights") {
-  const Delay inner = Delay::mixture({{1, Delay::constant(2us)}, {1, Delay::constant(3us)}});
-  const Delay delay = Delay::mixture({{0, Delay::constant(9us)},
-                                      {3, Delay::constant(1us)},
-                                      {1, inner},
-                                      {0, Delay::constant(0us)}});
-  std::vector<Word> counts(4);
-  SeededRng rng = stream(1, 1, 1);
-  for (std::size_t i = 0; i < draws; ++i) {
-    ++counts.at(static_cast<std::size_t>(delay.sample(rng).count()));
-  }
-  CHECK(counts[0] == 0);
-  CHECK(is_near(counts[1], draws * 3 / 4, 10));
-  CHECK(is_near(counts[2], draws / 8, 20));
-  CHECK(is_near(counts[3], draws / 8, 20));
-  CHECK(delay.min() == 1us);
-  CHECK(delay.max() == 3us);
 }
 
 TEST_CASE("delays of the tables stay within what they state, at the extremes") {
@@ -336,22 +275,19 @@ TEST_CASE("delays of the tables stay within what they state, at the extremes") {
 }
 
 TEST_CASE("the parameters of a delay are checked, and the message has value and range") {
-  using Catch::Matchers::Message;
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  CHECK_THROWS_MATCHES(Delay::gamma(1s, 0), std::invalid_argument,
-                       Message("its shape must be 0.05 to 1000, got 0"));
-  CHECK_THROWS_MATCHES(Delay::gamma(0s, 1), std::invalid_argument,
-                       Message("the mean of a gamma delay must be 1 us to 30 days, got 0 us"));
+  CHECK_THROWS_WITH(Delay::gamma(1s, 0), "its shape must be 0.05 to 1000, got 0");
+  CHECK_THROWS_WITH(Delay::gamma(0s, 1),
+                    "the mean of a gamma delay must be 1 us to 30 days, got 0 us");
   CHECK_THROWS_AS(Delay::gamma(1s, nan), std::invalid_argument);
   CHECK_THROWS_AS(Delay::gamma(1s, 1'000.1), std::invalid_argument);
   CHECK_THROWS_AS(Delay::normal(-1us, 1us), std::invalid_argument);
   CHECK_THROWS_AS(Delay::normal(1us, -1us), std::invalid_argument);
   CHECK_THROWS_AS(Delay::normal(1us, 721h), std::invalid_argument);
-  CHECK_THROWS_MATCHES(Delay::pareto(1ms, 0.05), std::invalid_argument,
-                       Message("its alpha must be 0.1 to 100, got 0.05"));
+  CHECK_THROWS_WITH(Delay::pareto(1ms, 0.05), "its alpha must be 0.1 to 100, got 0.05");
   CHECK_THROWS_AS(Delay::pareto(0us, 1), std::invalid_argument);
-  CHECK_THROWS_MATCHES(Delay::pareto(1ms, 1, 1ms), std::invalid_argument,
-                       Message("its bound must be 1001 us to 30 days, got 1000 us"));
+  CHECK_THROWS_WITH(Delay::pareto(1ms, 1, 1ms),
+                    "its bound must be 1001 us to 30 days, got 1000 us");
   CHECK_THROWS_AS(Delay::weibull(0us, 1), std::invalid_argument);
   CHECK_THROWS_AS(Delay::weibull(1s, std::numeric_limits<double>::infinity()),
                   std::invalid_argument);
@@ -360,35 +296,29 @@ TEST_CASE("the parameters of a delay are checked, and the message has value and 
   CHECK_THROWS_AS(Delay::empirical({{0.5, 1s}, {1, 2s}}), std::invalid_argument);
   CHECK_THROWS_AS(Delay::empirical({{0, 1s}, {0.9, 2s}}), std::invalid_argument);
   CHECK_THROWS_AS(Delay::empirical({{0, -1us}, {1, 2s}}), std::invalid_argument);
-  CHECK_THROWS_MATCHES(Delay::empirical({{0, 1s}, {0.9, 2s}, {0.8, 3s}, {1, 4s}}),
-                       std::invalid_argument,
-                       Message("the share of point 3 must be 0.9 to 1, got 0.8"));
-  CHECK_THROWS_MATCHES(
-      Delay::empirical({{0, 1s}, {0.5, 3s}, {1, 2s}}), std::invalid_argument,
-      Message("the delay of point 3 must be 3000000 us to 30 days, got 2000000 us"));
+  CHECK_THROWS_WITH(Delay::empirical({{0, 1s}, {0.9, 2s}, {0.8, 3s}, {1, 4s}}),
+                    "the share of point 3 must be 0.9 to 1, got 0.8");
+  CHECK_THROWS_WITH(Delay::empirical({{0, 1s}, {0.5, 3s}, {1, 2s}}),
+                    "the delay of point 3 must be 3000000 us to 30 days, got 2000000 us");
   CHECK_THROWS_AS(Delay::empirical({{0, 1s}, {nan, 2s}, {1, 2s}}), std::invalid_argument);
   CHECK_THROWS_AS(Delay::mixture({}), std::invalid_argument);
-  CHECK_THROWS_MATCHES(Delay::mixture({{0, Delay::constant(1s)}}), std::invalid_argument,
-                       Message("the sum of the weights must be positive, got 0"));
-  CHECK_THROWS_MATCHES(Delay::mixture({{1, Delay::constant(1s)}, {-1, Delay::constant(1s)}}),
-                       std::invalid_argument,
-                       Message("the weight of part 2 must be 0 to 1048576, got -1"));
-  CHECK_THROWS_MATCHES(
-      Delay::phases(Delay::constant(1ms), 1s, Delay::constant(2ms), 1us), std::invalid_argument,
-      Message("the mean time of the slow delay must be 1000 us to 30 days, got 1 us"));
-  CHECK_THROWS_MATCHES(Delay::runs(Delay::constant(1ms), 0.5, Delay::constant(2ms), 1),
-                       std::invalid_argument,
-                       Message("the mean run of the fast delay must be 1 to 1048576, got 0.5"));
+  CHECK_THROWS_WITH(Delay::mixture({{0, Delay::constant(1s)}}),
+                    "the sum of the weights must be positive, got 0");
+  CHECK_THROWS_WITH(Delay::mixture({{1, Delay::constant(1s)}, {-1, Delay::constant(1s)}}),
+                    "the weight of part 2 must be 0 to 1048576, got -1");
+  CHECK_THROWS_WITH(Delay::phases(Delay::constant(1ms), 1s, Delay::constant(2ms), 1us),
+                    "the mean time of the slow delay must be 1000 us to 30 days, got 1 us");
+  CHECK_THROWS_WITH(Delay::runs(Delay::constant(1ms), 0.5, Delay::constant(2ms), 1),
+                    "the mean run of the fast delay must be 1 to 1048576, got 0.5");
   CHECK_THROWS_AS(Delay::runs(Delay::constant(1ms), 1, Delay::constant(2ms), nan),
                   std::invalid_argument);
   const Delay state = Delay::runs(Delay::constant(1ms), 1, Delay::constant(2ms), 1);
-  CHECK_THROWS_MATCHES(Delay::phases(Delay::constant(1ms), 1s, state, 1s), std::invalid_argument,
-                       Message("the delay of a state cannot be one of phases() or runs(), whose "
-                               "states would be lost"));
-  CHECK_THROWS_MATCHES(Delay::mixture({{1, Delay::constant(1s)}, {1, state}}),
-                       std::invalid_argument,
-                       Message("part 2 of a mixture cannot be one of phases() or runs(), whose "
-                               "states would be lost"));
+  CHECK_THROWS_WITH(Delay::phases(Delay::constant(1ms), 1s, state, 1s),
+                    "the delay of a state cannot be one of phases() or runs(), whose "
+                    "states would be lost");
+  CHECK_THROWS_WITH(Delay::mixture({{1, Delay::constant(1s)}, {1, state}}),
+                    "part 2 of a mixture cannot be one of phases() or runs(), whose "
+                    "states would be lost");
 }
 
 namespace {

@@ -92,21 +92,6 @@ TEST_CASE("paired differences forget what both sides have in common") {
   CHECK(student_interval(a).half_width > 100);
 }
 
-// The intervals of 4,000 samples: the standard deviation of the share that contains the mean is
-// sqrt(.99 * .01 / 4000) = 0.0016.
-TEST_CASE("of the 99 % intervals of small samples, 99 % contain the mean") {
-  SeededRng rng(7);
-  int containing = 0;
-  constexpr int samples = 4'000;
-  for (int i = 0; i < samples; ++i) {
-    std::vector<double> values(5);
-    for (double& value : values) value = 10 + normal(rng);
-    if (student_interval(values).contains(10)) ++containing;
-  }
-  CHECK(containing > 0.984 * samples);
-  CHECK(containing < 0.996 * samples);
-}
-
 TEST_CASE("an interval says what is wrong with its values") {
   const std::vector<double> one{1};
   const std::vector<double> two{1, 2};

@@ -22,14 +22,12 @@ struct Limits {
   SlidingWindow window;
   SlidingWindowCounter counter;
   FixedWindow fixed;
-  ConcurrencyLimiter places;
 
   explicit Limits(Store& store)
       : bucket(store, "bucket", Quota::per_second(20).burst(10)),
         window(store, "window", std::vector{WindowLimit{8, 1s}}),
         counter(store, "counter", WindowLimit{9, 2s}),
-        fixed(store, "fixed", 7, Calendar::every(1s)),
-        places(store, "places", 5) {}
+        fixed(store, "fixed", 7, Calendar::every(1s)) {}
 };
 
 /// A plan's place among the limiters, its key and its cost.
@@ -125,22 +123,6 @@ TEST_CASE("after a failover it knows only the plans that are older than the lag"
       replay.advance(pause);
     }
   }
-}
-
-TEST_CASE("a failover forgets leases that were granted within the lag") {
-  VirtualClock clock;
-  ReplicatedStore store(clock, 100ms);
-  const ConcurrencyLimiter places(store, "places", 2);
-  const Lease old = places.try_acquire("a");
-  clock.advance(100ms);
-  const Lease young = places.try_acquire("a");
-  REQUIRE(old);
-  REQUIRE(young);
-  CHECK_FALSE(places.try_acquire("a").decision().allowed);
-  store.fail_over();
-  const Lease again = places.try_acquire("a");
-  CHECK(again);
-  CHECK_FALSE(places.try_acquire("a").decision().allowed);
 }
 
 TEST_CASE("lose_all() forgets everything") {

@@ -1,11 +1,14 @@
-// The order of events, cancellation and the clock. Threading: single-threaded.
+// The order of the queue and of events, cancellation and the clock. Threading: single-threaded.
 #include "sluice/sim/timeline.hpp"
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
 
+#include "sluice/sim/event_queue.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/seed.hpp"
 
@@ -30,20 +33,6 @@ struct World {
 
 }  // namespace
 
-TEST_CASE("events run in the order of their times, equal times as they were scheduled") {
-  World w;
-  w.timeline.after<&Recorder::note>(30us, w.recorder, 1);
-  w.timeline.after<&Recorder::note>(10us, w.recorder, 2);
-  w.timeline.after<&Recorder::note>(30us, w.recorder, 3);
-  w.timeline.after<&Recorder::note>(0us, w.recorder, 4);
-  w.timeline.run_until(w.clock.now() + 1ms);
-  using Seen = std::vector<std::pair<Word, std::uint64_t>>;
-  CHECK(w.recorder.seen == Seen{{1'000, 4}, {1'010, 2}, {1'030, 1}, {1'030, 3}});
-  CHECK(w.clock.now() == to_time(2'000));
-  CHECK(w.timeline.events() == 4);
-  CHECK(w.timeline.pending() == 0);
-}
-
 TEST_CASE("an event at the end of a run belongs to it, one microsecond later does not") {
   World w;
   w.timeline.after<&Recorder::note>(100us, w.recorder, 1);
@@ -56,29 +45,6 @@ TEST_CASE("an event at the end of a run belongs to it, one microsecond later doe
   CHECK_FALSE(w.timeline.step());
 }
 
-TEST_CASE("a cancelled event never runs, and is cancelled once") {
-  World w;
-  const auto timer = w.timeline.after<&Recorder::note>(10us, w.recorder, 1);
-  w.timeline.after<&Recorder::note>(10us, w.recorder, 2);
-  CHECK(w.timeline.cancel(timer));
-  CHECK_FALSE(w.timeline.cancel(timer));
-  CHECK_FALSE(w.timeline.cancel(Timeline::Timer{}));
-  CHECK(w.timeline.pending() == 1);
-  w.timeline.run_until(w.clock.now() + 1ms);
-  CHECK(w.recorder.seen.size() == 1);
-  CHECK(w.recorder.seen[0].second == 2);
-}
-
-TEST_CASE("the timer of an event that ran cancels nothing, also when its place is used again") {
-  World w;
-  const auto old = w.timeline.after<&Recorder::note>(10us, w.recorder, 1);
-  w.timeline.run_until(w.clock.now() + 10us);
-  w.timeline.after<&Recorder::note>(10us, w.recorder, 2);
-  CHECK_FALSE(w.timeline.cancel(old));
-  w.timeline.run_until(w.clock.now() + 10us);
-  CHECK(w.recorder.seen.size() == 2);
-}
-
 TEST_CASE("an event in the past or beyond 2^52 us is refused and changes nothing") {
   World w;
   CHECK_THROWS_AS(w.timeline.at<&Recorder::note>(to_time(999), w.recorder), std::out_of_range);
@@ -87,6 +53,7 @@ TEST_CASE("an event in the past or beyond 2^52 us is refused and changes nothing
   CHECK_THROWS_AS(w.timeline.run_until(to_time(999)), std::out_of_range);
   CHECK(w.timeline.pending() == 0);
   CHECK_FALSE(w.timeline.step());
+  CHECK_FALSE(w.timeline.cancel(Timeline::Timer{}));
 }
 
 TEST_CASE("what an event throws comes out of the run, and the run can go on") {
@@ -197,6 +164,7 @@ TEST_CASE("random scheduling and cancelling runs as a sorted list would") {
   World w;
   std::vector<std::tuple<Word, std::uint64_t, Timeline::Timer>> live;
   std::vector<std::pair<Word, std::uint64_t>> expected;
+  std::vector<Timeline::Timer> over;  // whose places are used again by then
   const std::size_t rounds = test::scaled(200, 20);
   std::uint64_t next = 0;
   for (std::size_t round = 0; round < rounds; ++round) {
@@ -208,19 +176,97 @@ TEST_CASE("random scheduling and cancelling runs as a sorted list would") {
     }
     for (int i = 0; i < 60; ++i) {
       const auto at = random.between(0, static_cast<std::int64_t>(live.size()) - 1);
-      REQUIRE(w.timeline.cancel(std::get<2>(live[static_cast<std::size_t>(at)])));
+      const Timeline::Timer timer = std::get<2>(live[static_cast<std::size_t>(at)]);
+      REQUIRE(w.timeline.cancel(timer));
+      REQUIRE_FALSE(w.timeline.cancel(timer));
       live.erase(live.begin() + at);
     }
+    for (const Timeline::Timer& timer : over) REQUIRE_FALSE(w.timeline.cancel(timer));
+    over.clear();
     const Time end = w.timeline.now() + Span{random.between(0, 300)};
     std::sort(live.begin(), live.end(), [](const auto& a, const auto& b) {
       return std::pair(std::get<0>(a), std::get<1>(a)) < std::pair(std::get<0>(b), std::get<1>(b));
     });
     while (!live.empty() && std::get<0>(live.front()) <= to_word(end)) {
       expected.emplace_back(std::get<0>(live.front()), std::get<1>(live.front()));
+      over.push_back(std::get<2>(live.front()));
       live.erase(live.begin());
     }
     w.timeline.run_until(end);
     REQUIRE(w.timeline.pending() == live.size());
+    REQUIRE(w.timeline.events() == expected.size());
+    REQUIRE(w.clock.now() == end);
   }
   REQUIRE(w.recorder.seen == expected);
+}
+
+namespace {
+
+std::vector<std::uint64_t> take_all(EventQueue& queue) {
+  std::vector<std::uint64_t> ids;
+  for (EventQueue::Node node{}; queue.pop(word_limit, node);) ids.push_back(node.id);
+  return ids;
+}
+
+}  // namespace
+
+TEST_CASE("random pushes, takes and erasures happen as in a sorted map") {
+  test::Random random("random pushes, takes and erasures happen as in a sorted map");
+  CAPTURE(random.repeat());
+  EventQueue queue;
+  std::multimap<Word, std::uint64_t> expected;  // equal keys keep the order of insertion
+  Word now = random.between(0, 1'000);
+  std::uint64_t id = 0;
+  const std::size_t rounds = test::scaled(2'000, 100);
+  for (std::size_t round = 0; round < rounds; ++round) {
+    const auto reach = std::int64_t{1} << random.between(0, 45);
+    for (std::int64_t i = random.between(0, 60); i > 0; --i) {
+      const Word time = now + random.between(0, reach);
+      queue.push({time, ++id}, now);
+      expected.emplace(time, id);
+    }
+    if (random.one_in(8)) {
+      const std::uint64_t odd = random.below(2);
+      queue.erase_if([&](const EventQueue::Node& node) { return node.id % 3 == odd; });
+      std::erase_if(expected, [&](const auto& event) { return event.second % 3 == odd; });
+    }
+    const Word end = now + random.between(0, reach);
+    for (EventQueue::Node node{}; queue.pop(end, node); now = node.time) {
+      REQUIRE_FALSE(expected.empty());
+      REQUIRE(node.time == expected.begin()->first);
+      REQUIRE(node.id == expected.begin()->second);
+      expected.erase(expected.begin());
+    }
+    REQUIRE((expected.empty() || expected.begin()->first > end));
+    REQUIRE(queue.size() == expected.size());
+    if (!random.one_in(3)) now = end;  // else the next pushes lie behind what was looked for
+  }
+}
+
+TEST_CASE("shuffled, events of one time come in any order, and times in theirs") {
+  std::set<std::vector<std::uint64_t>> orders;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    EventQueue queue;
+    queue.shuffle_ties(seed);
+    for (const std::uint64_t id : {4U, 1U, 2U, 3U}) queue.push({id == 4 ? 900 : 500, id}, 0);
+    const auto order = take_all(queue);
+    REQUIRE(order.back() == 4);
+    orders.insert(order);
+  }
+  CHECK(orders.size() == 6);
+}
+
+TEST_CASE("shuffled, a crowd at one time is complete, and its order is the seed's") {
+  const auto order_of = [](std::uint64_t seed) {
+    EventQueue queue;
+    queue.shuffle_ties(seed);
+    for (std::uint64_t id = 1; id <= 997; ++id) queue.push({77'777, id}, 0);
+    return take_all(queue);
+  };
+  auto order = order_of(5);
+  CHECK(order == order_of(5));
+  CHECK(order != order_of(6));
+  CHECK_FALSE(std::is_sorted(order.begin(), order.end()));
+  std::sort(order.begin(), order.end());
+  for (std::size_t i = 0; i < 997; ++i) REQUIRE(order[i] == i + 1);
 }
