@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -12,13 +11,14 @@
 #include "sim/study/compare.hpp"
 #include "sim/study/output.hpp"
 #include "sim/study/study_run.hpp"
-#include "tests/catch.hpp"
+#include "sim/tests/help.hpp"
 #include "tests/support/seed.hpp"
 
 using namespace sluice;
 using namespace sluice::sim;
 using namespace sluice::sim::scenario;
 using namespace std::chrono_literals;
+using test::message_of;
 
 namespace {
 
@@ -31,8 +31,15 @@ Scenario queue(std::uint32_t servers, Span service, Span duration) {
   scenario.limiter.kind = LimiterOptions::Kind::none;
   scenario.upstream.servers = servers;
   scenario.upstream.latency = Delay::exponential(service);
-  scenario.upstream.to = Delay::constant(Span{0});
-  scenario.upstream.from = Delay::constant(Span{0});
+  scenario.upstream.to = scenario.upstream.from = Delay::constant(Span{0});
+  return scenario;
+}
+
+/// One job a second, for 10 s.
+Scenario one_a_second() {
+  Scenario scenario = queue(0, 1s, 10s);
+  scenario.arrivals.kind = ArrivalOptions::Kind::constant;
+  scenario.arrivals.rate = {1, 1s};
   return scenario;
 }
 
@@ -60,16 +67,6 @@ std::vector<Span> cuts_of(Scenario scenario) {
   }
   std::ranges::sort(cuts);
   return cuts;
-}
-
-template <class Function>
-std::string message_of(Function function) {
-  try {
-    (void)function();
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return "";
 }
 
 bool contains(const std::string& text, const std::string& part) {
@@ -122,12 +119,7 @@ TEST_CASE("the pilots of a rehearsal run the program's own client") {
 }
 
 TEST_CASE("pilots are under the scenario's seed and others, and tell the mean level of each step") {
-  Scenario scenario;
-  scenario.duration = 10s;
-  scenario.fleet.workers = 1;
-  scenario.arrivals.kind = ArrivalOptions::Kind::constant;
-  scenario.arrivals.rate = {1, 1s};
-  scenario.limiter.kind = LimiterOptions::Kind::none;
+  Scenario scenario = one_a_second();
   scenario.upstream.latency = Delay::constant(12ms);
   scenario.upstream.to = Delay::constant(1ms);
   scenario.upstream.from = Delay::constant(2ms);
@@ -150,17 +142,10 @@ TEST_CASE("pilots are under the scenario's seed and others, and tell the mean le
 }
 
 TEST_CASE("jobs that are given up wait no more") {
-  Scenario scenario;
-  scenario.duration = 10s;
-  scenario.fleet.workers = 1;
-  scenario.arrivals.kind = ArrivalOptions::Kind::constant;
-  scenario.arrivals.rate = {1, 1s};
-  scenario.limiter.kind = LimiterOptions::Kind::none;
+  Scenario scenario = one_a_second();
   scenario.upstream.failures = 1;
   scenario.client.attempts = 1;
   scenario.upstream.latency = Delay::constant(5ms);
-  scenario.upstream.to = Delay::constant(Span{0});
-  scenario.upstream.from = Delay::constant(Span{0});
   const auto series = run_pilot(scenario, 0, {}, nullptr);
   CHECK(series[100] == 500);
   CHECK(series[101] == 0);
@@ -227,16 +212,6 @@ TEST_CASE("what pilots cannot tell is refused with the remedy") {
   CHECK(message_of([&] { return sim::run(overload); }).empty());
 }
 
-TEST_CASE("the text of a warm-up is a time, or auto") {
-  Scenario scenario;
-  set(scenario, "run.warm_up", {"auto"});
-  CHECK(scenario.warm_up == auto_warm_up);
-  set(scenario, "run.warm_up", {"3s"});
-  CHECK(scenario.warm_up == 3s);
-  CHECK(message_of([&] { return set(scenario, "run.warm_up", {"automatic"}), 0; }) ==
-        "run.warm_up: expected a time, as 20s or 2min, or auto, got \"automatic\"");
-}
-
 TEST_CASE("variants of a point have the longest of their warm-ups, and each point its own",
           "[statistics]") {
   const Study study = two_variants();
@@ -262,8 +237,6 @@ TEST_CASE("variants of a point have the longest of their warm-ups, and each poin
     }
   }
   CHECK(result.row(0, 0).warm_up != result.row(0, 1).warm_up);
-  CHECK(warm_ups(study) == std::vector<Span>{result.row(0, 0).warm_up, result.row(0, 1).warm_up,
-                                             result.row(1, 0).warm_up, result.row(1, 1).warm_up});
 }
 
 TEST_CASE("a variant whose warm-up is given keeps it") {
@@ -275,8 +248,7 @@ TEST_CASE("a variant whose warm-up is given keeps it") {
   CHECK(result.row(0, 0).warm_up != 12s);
 }
 
-TEST_CASE("automatic warm-ups are shown, in the same bytes on any number of threads",
-          "[statistics]") {
+TEST_CASE("a study has the same bytes on any number of threads", "[statistics]") {
   const Study study = two_variants();
   const auto bytes = [&study](unsigned jobs) {
     const StudyResult result = run_study(study, on(jobs));
@@ -285,20 +257,7 @@ TEST_CASE("automatic warm-ups are shown, in the same bytes on any number of thre
   const std::string alone = bytes(1);
   CHECK(bytes(2) == alone);
   CHECK(bytes(7) == alone);
-  const std::vector<Span> found = warm_ups(study);
-  CHECK(contains(
-      alone, "\"warmup_us\":" + std::to_string(found[0].count()) + ",\"warmup_rule\":\"MSER-5\""));
   CHECK(contains(alone, "\"run.warm_up\":\"auto\""));
-  for (const Span span : found) {
-    CHECK(contains(alone, "\"warmup_us\":" + std::to_string(span.count()) + ",\"trace\""));
-  }
-  CHECK(contains(alone, "warm-up (MSER-5)\n"));
-
-  Study given = study;
-  given.settings.push_back({"run.warm_up", {"2s"}});
-  const StudyResult result = run_study(given);
-  CHECK(contains(to_json(result, "x"), "\"warmup_us\":2000000,\"warmup_rule\":null"));
-  CHECK_FALSE(contains(to_text(result), "warm-up"));
 }
 
 TEST_CASE("what is too short names its row") {
@@ -361,15 +320,10 @@ TEST_CASE("a pilot whose time stands still is told with its seed") {
   scenario.arrivals.rate = ArrivalOptions{}.rate;
   scenario.arrivals.think = Delay::constant(Span{0});
   scenario.upstream.latency = Delay::constant(Span{0});
-  std::string message;
-  try {
-    (void)find_warm_up(scenario);
-  } catch (const std::runtime_error& error) {
-    message = error.what();
-  }
-  CAPTURE(message);
-  CHECK(contains(message, "the time stands still at 0.000000 s: 1000 events have run there"));
-  CHECK(contains(message, "a run with a seed of 77 and a warm-up of 0s repeats it"));
+  CHECK_THROWS_WITH(
+      find_warm_up(scenario),
+      test::contains_text("the time stands still at 0.000000 s: 1000 events have run there") &&
+          test::contains_text("a run with a seed of 77 and a warm-up of 0s repeats it"));
 
   Study study = two_variants();
   study.variants[1].settings = {

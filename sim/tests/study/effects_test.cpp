@@ -2,19 +2,14 @@
 // is idle must not change the run. Threading: single-threaded.
 #include "sim/scenario/effects.hpp"
 
-#include <unistd.h>
-
-#include <filesystem>
-#include <fstream>
 #include <map>
-#include <set>
 #include <sstream>
 
 #include "sim/fleet/fleet_run.hpp"
 #include "sim/scenario/parameters.hpp"
 #include "sim/study/study.hpp"
+#include "sim/tests/help.hpp"
 #include "sluice/sim/random.hpp"
-#include "tests/catch.hpp"
 #include "tests/support/seed.hpp"
 
 using namespace sluice;
@@ -25,86 +20,41 @@ using test::contains_text;
 
 namespace {
 
+/// The texts of "path=text|text; path=text".
+std::map<std::string, std::vector<std::string>> texts_of(std::string_view all) {
+  std::map<std::string, std::vector<std::string>> texts;
+  std::istringstream entries{std::string(all)};
+  for (std::string entry; std::getline(entries >> std::ws, entry, ';');) {
+    std::istringstream alternatives(entry.substr(entry.find('=') + 1) + "|");
+    auto& of = texts[entry.substr(0, entry.find('='))];
+    for (std::string text; std::getline(alternatives, text, '|');) of.push_back(text);
+  }
+  return texts;
+}
+
 /// Other values of each parameter; the first one that a world does not have is tried.
-const std::map<std::string, std::vector<std::string>> others{
-    {"run.duration", {"2900ms"}},
-    {"run.warm_up", {"700ms"}},
-    {"run.events_per_instant", {"1000000"}},
-    {"fleet.workers", {"2", "3"}},
-    {"fleet.spread", {"equal", "uneven"}},
-    {"arrivals.kind", {"poisson", "constant"}},
-    {"arrivals.rate", {"53/s"}},
-    {"arrivals.load", {"1.3"}},
-    {"arrivals.busy", {"130/s"}},
-    {"arrivals.calm", {"11/s"}},
-    {"arrivals.phase", {"440ms"}},
-    {"arrivals.busy_for", {"170ms"}},
-    {"arrivals.calm_for", {"270ms"}},
-    {"arrivals.swing", {"0.9"}},
-    {"arrivals.period", {"1700ms"}},
-    {"arrivals.factor", {"7"}},
-    {"arrivals.from", {"830ms"}},
-    {"arrivals.length", {"570ms"}},
-    {"arrivals.clients", {"7"}},
-    {"arrivals.think", {"exponential(70ms)"}},
-    {"arrivals.bursts", {"33 at 300ms"}},
-    {"jobs.keys", {"4", "5"}},
-    {"jobs.pick", {"hot", "zipf"}},
-    {"jobs.exponent", {"3"}},
-    {"jobs.share", {"0.6"}},
-    {"jobs.critical", {"0.5"}},
-    {"jobs.cost", {"2"}},
-    {"jobs.patience", {"150ms"}},
-    {"limiter.kind", {"none", "token_bucket"}},
-    {"limiter.scope", {"shared", "per_process"}},
-    {"limiter.wait", {"queue", "skip", "poll"}},
-    {"limiter.limit", {"31/s"}},
-    {"limiter.burst", {"9"}},
-    {"limiter.by_key", {"true", "false"}},
-    {"limiter.gates", {"true", "false"}},
-    {"limiter.fleet_order", {"true", "false"}},
-    {"limiter.hold", {"130ms"}},
-    {"limiter.most", {"1"}},
-    {"limiter.shadow", {"sliding_window", "none"}},
-    {"limiter.good", {"0.2"}},
-    {"limiter.bad", {"0.9"}},
-    {"limiter.grace", {"20ms"}},
-    {"limiter.full_after", {"200ms"}},
-    {"limiter.rest_after", {"10s"}},
-    {"limiter.period", {"70ms"}},
-    {"store.to", {"2ms"}},
-    {"store.from", {"2ms"}},
-    {"store.service", {"1500us"}},
-    {"store.timeout", {"30ms"}},
-    {"store.on_failure", {"open", "closed", "local", "error"}},
-    {"store.lag", {"400ms"}},
-    {"upstream.limits", {"25/s"}},
-    {"upstream.servers", {"2"}},
-    {"upstream.queue", {"1"}},
-    {"upstream.latency", {"37ms"}},
-    {"upstream.crowding", {"20"}},
-    {"upstream.failures", {"0.3"}},
-    {"upstream.conflicts", {"true", "false"}},
-    {"upstream.retry_after", {"missing", "exact"}},
-    {"upstream.penalty", {"90ms"}},
-    {"upstream.to", {"13ms"}},
-    {"upstream.from", {"13ms"}},
-    {"upstream.lost", {"0.2"}},
-    {"upstream.answer_lost", {"0.2"}},
-    {"upstream.doubled", {"0.3"}},
-    {"client.timeout", {"60ms", "0s"}},
-    {"client.retries", {"fixed", "full", "exponential", "none"}},
-    {"client.pause", {"29ms"}},
-    {"client.cap", {"31ms"}},
-    {"client.attempts", {"2", "1"}},
-    {"client.budget", {"1"}},
-    {"client.breaker", {"true", "false"}},
-    {"client.adaptive", {"true"}},
-    {"client.throttle", {"1.2"}},
-    {"client.throttle_window", {"200ms"}},
-    {"clock.offset", {"900ms"}},
-    {"clock.drift", {"90000"}},
-};
+const auto others = texts_of(R"(
+run.duration=2900ms; run.warm_up=700ms; run.events_per_instant=1000000; fleet.workers=2|3;
+fleet.spread=equal|uneven; arrivals.kind=poisson|constant; arrivals.rate=53/s; arrivals.load=1.3;
+arrivals.busy=130/s; arrivals.calm=11/s; arrivals.phase=440ms; arrivals.busy_for=170ms;
+arrivals.calm_for=270ms; arrivals.swing=0.9; arrivals.period=1700ms; arrivals.factor=7;
+arrivals.from=830ms; arrivals.length=570ms; arrivals.clients=7; arrivals.think=exponential(70ms);
+arrivals.bursts=33 at 300ms; jobs.keys=4|5; jobs.pick=hot|zipf; jobs.exponent=3; jobs.share=0.6;
+jobs.critical=0.5; jobs.cost=2; jobs.patience=150ms; limiter.kind=none|token_bucket;
+limiter.scope=shared|per_process; limiter.wait=queue|skip|poll; limiter.limit=31/s;
+limiter.burst=9; limiter.by_key=true|false; limiter.gates=true|false;
+limiter.fleet_order=true|false; limiter.hold=130ms; limiter.most=1;
+limiter.shadow=sliding_window|none; limiter.good=0.2; limiter.bad=0.9; limiter.grace=20ms;
+limiter.full_after=200ms; limiter.rest_after=10s; limiter.period=70ms; store.to=2ms;
+store.from=2ms; store.service=1500us; store.timeout=30ms;
+store.on_failure=open|closed|local|error; store.lag=400ms; upstream.limits=25/s;
+upstream.servers=2; upstream.queue=1; upstream.latency=37ms; upstream.crowding=20;
+upstream.failures=0.3; upstream.conflicts=true|false; upstream.retry_after=missing|exact;
+upstream.penalty=90ms; upstream.to=13ms; upstream.from=13ms; upstream.lost=0.2;
+upstream.answer_lost=0.2; upstream.doubled=0.3; client.timeout=60ms|0s;
+client.retries=fixed|full|exponential|none; client.pause=29ms; client.cap=31ms;
+client.attempts=2|1; client.budget=1; client.breaker=true|false; client.adaptive=true;
+client.throttle=1.2; client.throttle_window=200ms; clock.offset=900ms; clock.drift=90000;)");
 
 /// All that a run records.
 std::string fingerprint(const Scenario& scenario) {
@@ -121,99 +71,37 @@ std::string fingerprint(const Scenario& scenario) {
   return text.str();
 }
 
-/// A world in which as much as possible happens: nearly every mode of every part, and trouble.
-class Trouble {
- public:
-  explicit Trouble(std::uint64_t seed) : rng_(stream(seed, 0, 0x65666665)) {
-    set("run.duration", "3s");
-    set("fleet.workers", one_of({"1", "3", "3", "3"}));
-    set("arrivals.kind", one_of({"poisson", "poisson", "constant", "on_off", "mmpp", "diurnal",
-                                 "spike", "closed", "bursts"}));
-    for (const auto& [path, text] : std::initializer_list<std::pair<const char*, const char*>>{
-             {"arrivals.rate", "60/s"},
-             {"arrivals.busy", "90/s"},
-             {"arrivals.calm", "20/s"},
-             {"arrivals.phase", "500ms"},
-             {"arrivals.busy_for", "300ms"},
-             {"arrivals.calm_for", "300ms"},
-             {"arrivals.period", "2s"},
-             {"arrivals.factor", "5"},
-             {"arrivals.from", "1s"},
-             {"arrivals.length", "400ms"},
-             {"arrivals.clients", "5"},
-             {"arrivals.think", "exponential(100ms)"},
-             {"arrivals.bursts", "40 at 200ms"}}) {
-      set(path, text);
+/// What a world in which as much as possible happens draws from: nearly every mode of every part.
+/// An empty text leaves the default.
+const auto troubles = texts_of(R"(
+run.duration=3s; fleet.workers=1|3|3|3; fleet.spread=equal|uneven;
+arrivals.kind=poisson|poisson|constant|on_off|mmpp|diurnal|spike|closed|bursts; arrivals.rate=60/s;
+arrivals.busy=90/s; arrivals.calm=20/s; arrivals.phase=500ms; arrivals.busy_for=300ms;
+arrivals.calm_for=300ms; arrivals.period=2s; arrivals.factor=5; arrivals.from=1s;
+arrivals.length=400ms; arrivals.clients=5; arrivals.think=exponential(100ms);
+arrivals.bursts=40 at 200ms; jobs.keys=1|3|3; jobs.pick=uniform|zipf|hot; jobs.critical=|0.3;
+jobs.patience=|300ms; limiter.kind=none|token_bucket|token_bucket|sliding_window|fixed_window|sliding_window_counter|slot_lock|concurrency|utilization_shedder|ideal;
+limiter.wait=queue|poll|skip; limiter.scope=shared|shared|per_process; limiter.limit=45/s;
+limiter.burst=6|6|0; limiter.by_key=|true; limiter.gates=|true; limiter.fleet_order=|false;
+limiter.hold=|300ms; limiter.shadow=||token_bucket|fixed_window; limiter.grace=50ms;
+limiter.full_after=500ms; limiter.rest_after=20s; limiter.period=100ms;
+store.on_failure=error|open|closed|local; upstream.limits=|30/s|30/s; upstream.servers=|3;
+upstream.queue=0|2; upstream.latency=log_normal(40ms, 160ms); upstream.failures=|0.1;
+upstream.doubled=|0.1; client.timeout=|120ms;
+client.retries=none|fixed|exponential|full|equal|decorrelated; client.pause=20ms; client.cap=100ms;
+client.attempts=1|4|1000000; client.budget=|10; client.breaker=|true; client.adaptive=|true;
+client.throttle=|1.5; client.throttle_window=500ms; clock.offset=|500ms;)");
+
+/// Such a world, and trouble.
+struct Trouble {
+  explicit Trouble(std::uint64_t seed) : rng(stream(seed, 0, 0x65666665)) {
+    for (const auto& [path, choices] : troubles) {
+      const std::string& text = choices[rng.below(choices.size())];
+      if (text.empty()) continue;
+      set(scenario, path, {text});
+      texts[path] = text;
     }
-    set("fleet.spread", one_of({"equal", "uneven"}));
-    set("jobs.keys", one_of({"1", "3", "3"}));
-    set("jobs.pick", one_of({"uniform", "zipf", "hot"}));
-    maybe("jobs.critical", "0.3");
-    maybe("jobs.patience", "300ms");
-    set("limiter.kind", one_of({"none", "token_bucket", "token_bucket", "sliding_window",
-                                "fixed_window", "sliding_window_counter", "slot_lock",
-                                "concurrency", "utilization_shedder", "ideal"}));
-    set("limiter.wait", one_of({"queue", "poll", "skip"}));
-    set("limiter.scope", one_of({"shared", "shared", "per_process"}));
-    set("limiter.limit", "45/s");
-    set("limiter.burst", one_of({"6", "6", "0"}));
-    maybe("limiter.by_key", "true");
-    maybe("limiter.gates", "true");
-    maybe("limiter.fleet_order", "false");
-    maybe("limiter.hold", "300ms");
-    maybe("limiter.shadow", one_of({"token_bucket", "fixed_window"}));
-    set("limiter.grace", "50ms");
-    set("limiter.full_after", "500ms");
-    set("limiter.rest_after", "20s");
-    set("limiter.period", "100ms");
-    set("store.on_failure", one_of({"error", "open", "closed", "local"}));
-    if (one_in(3))
-      clear("upstream.limits");
-    else
-      set("upstream.limits", "30/s");
-    maybe("upstream.servers", "3");
-    set("upstream.queue", one_of({"0", "2"}));
-    set("upstream.latency", "log_normal(40ms, 160ms)");
-    maybe("upstream.failures", "0.1");
-    maybe("upstream.doubled", "0.1");
-    maybe("client.timeout", "120ms");
-    set("client.retries",
-        one_of({"none", "fixed", "exponential", "full", "equal", "decorrelated"}));
-    set("client.pause", "20ms");
-    set("client.cap", "100ms");
-    set("client.attempts", one_of({"1", "4", "1000000"}));
-    maybe("client.budget", "10");
-    maybe("client.breaker", "true");
-    maybe("client.adaptive", "true");
-    maybe("client.throttle", "1.5");
-    set("client.throttle_window", "500ms");
-    maybe("clock.offset", "500ms");
-    add_faults();
-  }
-
-  Scenario scenario;
-  std::set<std::string> modes;
-
-  void set(const std::string& path, const std::string& text) {
-    sim::scenario::set(scenario, path, {text});
-    modes.insert(path + "=" + text);
-    texts[path] = text;
-  }
-  std::map<std::string, std::string> texts;
-
- private:
-  bool one_in(std::uint64_t n) { return rng_.below(n) == 0; }
-  const char* one_of(std::initializer_list<const char*> of) {
-    return *(of.begin() + rng_.below(of.size()));
-  }
-  void maybe(const std::string& path, const std::string& text) {
-    if (one_in(2)) set(path, text);
-  }
-  void clear(const std::string& path) {
-    sim::scenario::set(scenario, path, {});
-    modes.insert(path + "=");
-  }
-  void add_faults() {
+    if (!texts.contains("upstream.limits")) scenario.upstream.limits.clear();
     using Kind = FaultPlan::Kind;
     const FaultPlan all[] = {
         {.kind = Kind::store_down, .at = 700ms, .length = 300ms},
@@ -224,13 +112,13 @@ class Trouble {
         {.kind = Kind::upstream_second, .at = 1s, .limit = {8, 500ms}},
     };
     for (const FaultPlan& fault : all) {
-      if (one_in(2)) continue;
-      scenario.faults.push_back(fault);
-      modes.insert("fault " + std::string(info_of(fault.kind).name));
+      if (rng.below(2) == 0) scenario.faults.push_back(fault);
     }
   }
 
-  SeededRng rng_;
+  SeededRng rng;
+  Scenario scenario;
+  std::map<std::string, std::string> texts;
 };
 
 bool is_valid(const Scenario& scenario) {
@@ -242,20 +130,12 @@ bool is_valid(const Scenario& scenario) {
   }
 }
 
-/// What load_study() says of a file with this text after "schema = 1", without its folder.
+/// What load_study() says of a file with this text after "schema = 1", without its folder and name.
 std::string told(const std::string& text, const std::vector<std::string>& sets = {}) {
-  const auto file = std::filesystem::temp_directory_path() /
-                    ("sluice-effects-" + std::to_string(getpid()) + ".toml");
-  std::ofstream(file) << "schema = 1\n" << text;
-  std::string what;
-  try {
-    (void)load_study(file, sets);
-  } catch (const std::invalid_argument& error) {
-    what = error.what();
-  }
-  std::filesystem::remove(file);
-  const auto name = what.find(file.string());
-  return name == std::string::npos ? what : what.erase(name, file.string().size());
+  const test::Folder folder;
+  const auto file = folder.write("s.toml", "schema = 1\n" + text);
+  const auto what = folder.shortened(test::message_of([&] { return load_study(file, sets); }));
+  return what.starts_with("s.toml") ? what.substr(6) : what;
 }
 
 }  // namespace
@@ -269,7 +149,7 @@ TEST_CASE("what is refused because another setting disables it changes nothing")
     Trouble world(seed);
     if (!is_valid(world.scenario)) continue;
     ++seen;
-    CAPTURE(seed, world.modes);
+    CAPTURE(seed, world.texts);
     const std::string before = fingerprint(world.scenario);
     for (const auto& [path, texts] : others) {
       CAPTURE(path);

@@ -1,51 +1,30 @@
-// Files of scenarios: what is read, and what is told of a mistake. Threading: single-threaded.
+// Files of scenarios, and traces from CSV files and access logs: what is read, what is told of a
+// mistake, and how scenarios replay traces. Threading: single-threaded.
 #include <filesystem>
-#include <fstream>
 #include <stdexcept>
 #include <string>
 
 #include "sim/study/study.hpp"
 #include "sim/study/study_run.hpp"
+#include "sim/study/trace_file.hpp"
+#include "sim/tests/help.hpp"
 #include "sluice/sim/run.hpp"
-#include "tests/catch.hpp"
 
 using namespace sluice;
 using namespace sluice::sim;
 using namespace sluice::sim::scenario;
 using namespace std::chrono_literals;
-namespace fs = std::filesystem;
+using test::contains_text;
+using test::Folder;
+using test::message_of;
 
 namespace {
 
-/// A folder of its own that is removed at the end.
-struct Folder {
-  fs::path path;
-  Folder() {
-    std::string name = (fs::temp_directory_path() / "sluice-XXXXXX").string();
-    REQUIRE(mkdtemp(name.data()) != nullptr);
-    path = name;
-  }
-  ~Folder() { fs::remove_all(path); }
-  fs::path write(const std::string& name, const std::string& text) const {
-    std::ofstream(path / name) << text;
-    return path / name;
-  }
-};
-
 /// The message for a file with this text after "schema = 1", without its folder; "" if it is good.
-std::string message_of(const std::string& text, const std::vector<std::string>& sets = {}) {
+std::string told(const std::string& text, const std::vector<std::string>& sets = {}) {
   const Folder folder;
-  try {
-    (void)load_study(folder.write("s.toml", "schema = 1\n" + text), sets);
-  } catch (const std::invalid_argument& error) {
-    std::string what = error.what();
-    const std::string prefix = folder.path.string() + "/";
-    for (auto at = what.find(prefix); at != std::string::npos; at = what.find(prefix)) {
-      what.erase(at, prefix.size());
-    }
-    return what;
-  }
-  return "";
+  const auto file = folder.write("s.toml", "schema = 1\n" + text);
+  return folder.shortened(message_of([&] { return load_study(file, sets); }));
 }
 
 /// Of six points.
@@ -141,44 +120,42 @@ TEST_CASE("mistakes in a file are told with their line, and what is right") {
       {"[judges]\nrecovery = \"5s\"\n[[fault]]\nkind = \"store_down\"\nat = \"10s\"\nfor = "
        "\"1s\"\n[[sweep]]\nparameter = \"run.duration\"\nvalues = [\"1min\", \"12s\"]",
        "s.toml (run.duration = 12s): "},
+      {"[[expect]]\nmetric = \"goodput\"\nleast = 5\nmost = 3",
+       "s.toml:2: an [[expect]] of least = 5 and most = 3 cannot hold"},
+      {"[[fault]]\nkind = \"store_down\"\nfor = \"0s\"", "s.toml:4: for: expected more than 0s; "},
       {"question = \"open", "s.toml:2: "},
       {"a = 1\na = 2", "s.toml:3: "},
   };
   for (const auto& [text, message] : table) {
     CAPTURE(text, message);
-    const std::string told = message_of(text);
-    CHECK(told.substr(0, message.size()) == message);
+    CHECK(told(text).substr(0, message.size()) == message);
   }
 }
 
 TEST_CASE("the version of a file must be there, and known") {
   const Folder folder;
-  const auto told = [&](const std::string& text) -> std::string {
-    try {
-      (void)load_study(folder.write("v.toml", text));
-    } catch (const std::invalid_argument& error) {
-      return error.what();
-    }
-    return "";
+  const auto told = [&](const std::string& text) {
+    const auto file = folder.write("v.toml", text);
+    return folder.shortened(message_of([&] { return load_study(file); }));
   };
-  const std::string file = (folder.path / "v.toml").string();
   const std::string rest = "schema = 1 must be there; it is the only version";
-  CHECK(told("") == file + ":1: " + rest);
-  CHECK(told("name = \"a\"\nschema = 2") == file + ":2: " + rest);
-  CHECK(told("schema = \"1\"") == file + ":1: " + rest);
+  CHECK(told("") == "v.toml:1: " + rest);
+  CHECK(told("name = \"a\"\nschema = 2") == "v.toml:2: " + rest);
+  CHECK(told("schema = \"1\"") == "v.toml:1: " + rest);
   CHECK(told("schema = 1") == "");
-  CHECK_THROWS_AS(load_study(folder.path / "absent.toml"), std::invalid_argument);
-  CHECK_THROWS_AS(load_study(folder.path), std::invalid_argument);
+  CHECK_THROWS_AS(load_study(folder.path() / "absent.toml"), std::invalid_argument);
+  CHECK_THROWS_AS(load_study(folder.path()), std::invalid_argument);
 }
 
 TEST_CASE("a file includes another, whose settings it may change") {
   const Folder folder;
-  folder.write("base.toml",
-               "schema = 1\nreplications = 3\n[arrivals]\nrate = \"5/s\"\n[fleet]\nworkers = 2\n"
-               "[[fault]]\nkind = \"store_down\"\nfor = \"1s\"\n[[variant]]\nname = \"a\"\n"
-               "[[sweep]]\nparameter = \"arrivals.load\"\nvalues = [1, 2]\n"
-               "[limiter]\nmost = 5\n"  // which does nothing, and may
-               "[[expect]]\nmetric = \"goodput\"\nleast = 1\n");
+  (void)folder.write(
+      "base.toml",
+      "schema = 1\nreplications = 3\n[arrivals]\nrate = \"5/s\"\n[fleet]\nworkers = 2\n"
+      "[[fault]]\nkind = \"store_down\"\nfor = \"1s\"\n[[variant]]\nname = \"a\"\n"
+      "[[sweep]]\nparameter = \"arrivals.load\"\nvalues = [1, 2]\n"
+      "[limiter]\nmost = 5\n"  // which does nothing, and may
+      "[[expect]]\nmetric = \"goodput\"\nleast = 1\n");
   const Study same = load_study(folder.write("same.toml", "include = \"base.toml\"\n"));
   CHECK(same.name == "same");
   CHECK(same.replications == 3);
@@ -197,7 +174,7 @@ TEST_CASE("a file includes another, whose settings it may change") {
   CHECK_THROWS_WITH(load_study(folder.write("idle.toml",
                                             "include = \"base.toml\"\n\n[[fault]]\n"
                                             "kind = \"store_slow\"\nfor = \"1s\"\n")),
-                    Catch::Matchers::StartsWith((folder.path / "idle.toml").string() + ":3: "));
+                    Catch::Matchers::StartsWith((folder.path() / "idle.toml").string() + ":3: "));
   CHECK(other.name == "o");
   CHECK(other.scenario(0, 0).fleet.workers == 4);
   CHECK(other.scenario(0, 0).arrivals.rate.events == 5);
@@ -209,31 +186,25 @@ TEST_CASE("a file includes another, whose settings it may change") {
 
 TEST_CASE("includes that lead nowhere, or in a circle") {
   const Folder folder;
-  const auto told = [&](const fs::path& file) -> std::string {
-    try {
-      (void)load_study(file);
-    } catch (const std::invalid_argument& error) {
-      return error.what();
-    }
-    return "";
+  const auto told = [&](const std::filesystem::path& file) {
+    return folder.shortened(message_of([&] { return load_study(file); }));
   };
-  const std::string at = folder.path.string();
   CHECK(told(folder.write("a.toml", "\ninclude = \"gone.toml\"\n")) ==
-        at + "/a.toml:2: include: there is no file " + at + "/gone.toml");
-  folder.write("b.toml", "include = \"c.toml\"\n");
+        "a.toml:2: include: there is no file gone.toml");
+  (void)folder.write("b.toml", "include = \"c.toml\"\n");
   CHECK(told(folder.write("c.toml", "include = \"b.toml\"\n")) ==
-        at + "/c.toml:1: include: more than 8 files include one another, perhaps in a circle");
+        "c.toml:1: include: more than 8 files include one another, perhaps in a circle");
   CHECK(told(folder.write("self.toml", "include = \"self.toml\"\n")).find("in a circle") !=
         std::string::npos);
-  folder.write("0.toml", "schema = 1\n");
+  (void)folder.write("0.toml", "schema = 1\n");
   for (int i = 1; i <= 9; ++i) {
     const auto file = folder.write(std::to_string(i) + ".toml",
                                    "include = \"" + std::to_string(i - 1) + ".toml\"\n");
     CHECK((told(file) == "") == (i <= 8));
   }
-  folder.write("bad.toml", "schema = 1\n[fleet]\nworkers = 0\n");
+  (void)folder.write("bad.toml", "schema = 1\n[fleet]\nworkers = 0\n");
   CHECK(told(folder.write("user.toml", "include = \"bad.toml\"\n")) ==
-        at + "/bad.toml:3: fleet.workers: expected a whole number from 1 to 5000, got \"0\"");
+        "bad.toml:3: fleet.workers: expected a whole number from 1 to 5000, got \"0\"");
 }
 
 TEST_CASE("--set sets lists, numbers and texts, over what variants say") {
@@ -256,21 +227,26 @@ TEST_CASE("--set sets lists, numbers and texts, over what variants say") {
 }
 
 TEST_CASE("what --set cannot set") {
-  CHECK(message_of("", {"fleet.workers"}) == "--set: expected PATH=VALUE, got \"fleet.workers\"");
-  CHECK(message_of("", {"fleet.worker=3"}) ==
+  CHECK(told("", {"fleet.workers"}) == "--set: expected PATH=VALUE, got \"fleet.workers\"");
+  CHECK(told("", {"fleet.worker=3"}) ==
         "--set: fleet.worker: there is no such parameter; did you mean fleet.workers?");
-  CHECK(message_of("", {"fleet.workers=many"}) ==
+  CHECK(told("", {"fleet.workers=many"}) ==
         "--set: fleet.workers: expected a whole number from 1 to 5000, got \"many\"");
-  CHECK(message_of("", {"fleet.workers="}) ==
+  CHECK(told("", {"fleet.workers="}) ==
         "--set: fleet.workers: expected a whole number from 1 to 5000, got nothing");
-  CHECK(message_of("", {"fleet.workers=[]"}) == "--set: fleet.workers: expected one value, got 0");
-  CHECK(message_of("", {"arrivals.load=nan"}) ==
+  CHECK(told("", {"fleet.workers=[]"}) == "--set: fleet.workers: expected one value, got 0");
+  CHECK(told("", {"run.events_per_instant=999"}) ==
+        "--set: run.events_per_instant: expected a whole number from 1000 to 1000000000000, got "
+        "\"999\"");
+  CHECK(told("", {"run.warm_up=aut"}) ==
+        "--set: run.warm_up: expected a time, as 20s or 2min, or auto, got \"aut\"");
+  CHECK(told("", {"arrivals.load=nan"}) ==
         "--set: arrivals.load: expected a number from 0 to 1000, got \"nan\"");
-  CHECK(message_of("", {"upstream.limits=[\"5/s\", 3]"}) ==
+  CHECK(told("", {"upstream.limits=[\"5/s\", 3]"}) ==
         "--set: upstream.limits: expected a limit, as 10000/min or 10000/min aligned, got \"3\"");
-  CHECK(message_of("", {"arrivals.rate=2026-01-01"}) ==
+  CHECK(told("", {"arrivals.rate=2026-01-01"}) ==
         "--set: arrivals.rate: expected a rate, as 100/s, 0.5/min or 25/5s, got \"2026-01-01\"");
-  CHECK(message_of("", {"run.warm_up=2min"}) ==
+  CHECK(told("", {"run.warm_up=2min"}) ==
         "s.toml: run.warm_up must be less than run.duration (60.000000 s), got 120.000000 s");
 }
 
@@ -351,7 +327,7 @@ TEST_CASE("a grid of more points than can be run is refused, with their number")
     return text + "]\n";
   };
   CHECK(study_of(sweep("arrivals.load", 20) + sweep("jobs.keys", 50)).points() == 1000);
-  CHECK(message_of(sweep("arrivals.load", 20) + sweep("jobs.keys", 51)) ==
+  CHECK(told(sweep("arrivals.load", 20) + sweep("jobs.keys", 51)) ==
         "s.toml:5: [[sweep]]: 20 of arrivals.load x 51 of jobs.keys are 1020 points, and at most "
         "1000 can be run: leave out values, or sweep fewer parameters at a time");
   // The product of all would not fit into a word.
@@ -360,7 +336,7 @@ TEST_CASE("a grid of more points than can be run is refused, with their number")
        {"arrivals.load", "jobs.keys", "fleet.workers", "jobs.cost", "client.budget"}) {
     many += sweep(parameter, 400);
   }
-  CHECK(message_of(many).find("400 of arrivals.load x 400 of jobs.keys are 160000 points") !=
+  CHECK(told(many).find("400 of arrivals.load x 400 of jobs.keys are 160000 points") !=
         std::string::npos);
 }
 
@@ -410,4 +386,202 @@ TEST_CASE("a single run as a file repeats its run alone") {
       }
     }
   }
+}
+
+namespace {
+
+std::string error_of(const std::filesystem::path& file) {
+  return test::message_of([&] { return read_trace(file); });
+}
+
+const std::string scenario_of_trace = R"(schema = 1
+replications = 1
+[run]
+duration = "10s"
+[fleet]
+workers = 2
+[arrivals]
+kind = "trace"
+file = "calls.csv"
+[limiter]
+limit = "3/h"
+by_key = true
+wait = "skip"
+)";
+
+std::string log_line(const std::string& client, const std::string& time) {
+  return client + " - - [17/May/2015:" + time + " +0000] \"GET / HTTP/1.1\" 200 512\n";
+}
+
+}  // namespace
+
+TEST_CASE("a CSV file of calls is read with its keys, costs, comments and line ends") {
+  const Folder folder;
+  const TraceFile trace = read_trace(folder.write("calls.csv",
+                                                  "\xef\xbb\xbf# made by hand\n\nt,key,cost\r\n"
+                                                  "0,alice,1\r\n0.25,bob,3\n# later\n"
+                                                  "0.2500009,alice,1000000\n2678400,c d,7"));
+  REQUIRE(trace.calls->size() == 4);
+  CHECK(trace.keys == 3);
+  CHECK(trace.warnings.empty());
+  const struct {
+    Span at;
+    std::uint32_t key, cost;
+  } calls[] = {{0us, 0, 1}, {250ms, 1, 3}, {250ms, 0, 1'000'000}, {744h, 2, 7}};
+  for (std::size_t i = 0; i < trace.calls->size(); ++i) {
+    CAPTURE(i);
+    CHECK((*trace.calls)[i].at == calls[i].at);
+    CHECK((*trace.calls)[i].key == calls[i].key);
+    CHECK((*trace.calls)[i].cost == calls[i].cost);
+  }
+  const TraceFile free = read_trace(folder.write("free.csv", "t,key\n1.5,x\n"));
+  CHECK(free.calls->front().at == 1'500'000us);
+  CHECK(free.calls->front().cost == 1);
+}
+
+TEST_CASE("a bad CSV file is refused with its line, the reason and the remedy") {
+  const struct {
+    std::string text, says;
+  } cases[] = {
+      {"", "calls.csv: there is no header in it; begin with the line \"t,key\""},
+      {"# nothing\n\n", "calls.csv: there is no header in it"},
+      {"t,key\n", "calls.csv: there is no call below its header"},
+      {"time,client\n", "calls.csv:1: the header must be t,key or t,key,cost, got \"time,client\""},
+      {"key,t\n0,a\n", "calls.csv:1: the header must be"},
+      {"0,a\n", "calls.csv:1: the header must be"},
+      {"t,key\n1\n", "calls.csv:2: the header has 2 columns, and the line 1"},
+      {"t,key\n1,a,1\n", "calls.csv:2: the header has 2 columns, and the line 3"},
+      {"t,key,cost\n1,\"a,b\",2\n", "the line 4; a key cannot hold a comma"},
+      {"t,key\n# one\n\n5,a\n4.999999,a\n", "calls.csv:5: t goes back from 5 to 4.999999; sort"},
+      {"t,key\n-1,a\n", "calls.csv:2: t must be seconds as 12 or 12.345678, got \"-1\""},
+      {"t,key\n,a\n", "calls.csv:2: t must be seconds"},
+      {"t,key\n1.,a\n", "calls.csv:2: t must be seconds"},
+      {"t,key\n1e3,a\n", "calls.csv:2: t must be seconds"},
+      {"t,key\nnan,a\n", "calls.csv:2: t must be seconds"},
+      {"t,key\n99999999999999999999,a\n", "calls.csv:2: t must be seconds"},
+      {"t,key\n1700000000,a\n", "t must be at most 2678400 (31 days), got 1700000000; subtract"},
+      {"t,key\n1,\n", "calls.csv:2: the key must have 1 to 255 bytes, got 0"},
+      {"t,key\n1," + std::string(256, 'k') + "\n", "the key must have 1 to 255 bytes, got 256"},
+      {"t,key\n1," + std::string(70'000, 'k') + "\n",
+       "calls.csv:2: the line is longer than 65,536"},
+      {"t,key,cost\n1,a,0\n", "cost must be a whole number from 1 to 1000000, got \"0\""},
+      {"t,key,cost\n1,a,1.5\n", "cost must be a whole number from 1 to 1000000, got \"1.5\""},
+      {"t,key,cost\n1,a,1000001\n", "cost must be a whole number"},
+      {"t,key,cost\n1,a,\n", "cost must be a whole number"},
+  };
+  const Folder folder;
+  for (const auto& each : cases) {
+    CAPTURE(each.text.substr(0, 80));
+    CHECK_THAT(error_of(folder.write("calls.csv", each.text)), contains_text(each.says));
+  }
+}
+
+TEST_CASE("a file that is not there, a folder, and a file of another kind are refused") {
+  const Folder folder;
+  CHECK_THAT(error_of(folder.path() / "absent.csv"),
+             contains_text("absent.csv: No such file or directory; arrivals.file must name"));
+  CHECK_THAT(error_of(folder.path()), contains_text("Is a directory"));
+  CHECK_THAT(error_of(folder.write("empty.log", "")), contains_text("there is nothing in it"));
+  CHECK_THAT(error_of(folder.write("calls.txt", "t,key\n0,a\n")),
+             contains_text("no line of 2 is in the Common or Combined Log Format, and line 1: "
+                           "there is no second field; the name of a CSV file ends in .csv"));
+}
+
+TEST_CASE("an access log is a trace that begins with its first request") {
+  const Folder folder;
+  const TraceFile trace =
+      read_trace(folder.write("access.log", log_line("a", "10:00:05") + log_line("b", "10:00:03") +
+                                                "no request\n" + log_line("a", "10:00:03")));
+  REQUIRE(trace.calls->size() == 3);
+  CHECK(trace.keys == 2);
+  const Span at[] = {0s, 0s, 2s};
+  const std::uint32_t keys[] = {1, 0, 0};
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK((*trace.calls)[i].at == at[i]);
+    CHECK((*trace.calls)[i].key == keys[i]);
+  }
+  REQUIRE(trace.warnings.size() == 1);
+  CHECK_THAT(trace.warnings[0], contains_text("1 unreadable line left out, the first is line 3: "));
+}
+
+TEST_CASE("a log that cannot tell what live traffic does is replayed with a warning") {
+  std::string text;
+  for (int hour = 10; hour < 20; ++hour) {
+    for (int second = 10; second < 60; second += 10) {
+      for (int client = 0; client < 20; ++client) {
+        text += log_line("c" + std::to_string(client),
+                         std::to_string(hour) + ":05:" + std::to_string(second));
+      }
+    }
+  }
+  const Folder folder;
+  const TraceFile trace = read_trace(folder.write("sampled.log", text));
+  CHECK(trace.calls->size() == 1000);
+  REQUIRE(trace.warnings.size() == 1);
+  CHECK_THAT(trace.warnings[0], contains_text("this log may not tell"));
+  CHECK_THAT(trace.warnings[0], contains_text("lie in minute 05 of every hour"));
+}
+
+TEST_CASE("a scenario reads the trace beside it once, and all its runs share the calls") {
+  const Folder folder;
+  (void)folder.write("calls.csv", "t,key\n0,a\n5,a\n9.999999,b\n10,c\n12,a\n");
+  const auto file = folder.write("study.toml", scenario_of_trace);
+  const Study study = load_study(file);
+  const Scenario first = study.scenario(0, 0);
+  std::filesystem::remove(folder.path() / "calls.csv");
+  const Scenario second = study.scenario(0, 0);
+  CHECK(first.arrivals.trace == second.arrivals.trace);
+  CHECK(first.jobs.keys == 3);
+  REQUIRE(study.warnings.size() == 1);
+  CHECK_THAT(study.warnings[0], contains_text("2 of 5 calls come after run.duration"));
+  CHECK_THAT(study.warnings[0], contains_text("the last comes at 12s"));
+}
+
+TEST_CASE("the trace of each row is beside the file, and its warnings are told once") {
+  const Folder folder;
+  (void)folder.write("calls.csv", "t,key\n0,a\n1,b\n");
+  (void)folder.write("late.csv", "t,key\n0,a\n12,b\n");
+  const Study study = load_study(folder.write(
+      "study.toml", scenario_of_trace +
+                        "[[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\"\n[[sweep]]\n"
+                        "parameter = \"arrivals.file\"\nvalues = [\"calls.csv\", \"late.csv\"]\n"));
+  CHECK(study.scenario(1, 1).arrivals.file == (folder.path() / "late.csv").string());
+  REQUIRE(study.warnings.size() == 1);
+  CHECK_THAT(study.warnings[0], contains_text("late.csv: 1 of 2 calls come after run.duration"));
+}
+
+TEST_CASE("each call of a trace takes its own cost of its own key's limit") {
+  const Folder folder;
+  // 3 units an hour: of 2 + 2 one call is refused, of 1 + 1 + 1 none is.
+  (void)folder.write("calls.csv",
+                     "t,key,cost\n1,twice,2\n1,once,1\n2,twice,2\n3,once,1\n3.5,once,1\n");
+  const Study study = load_study(folder.write("study.toml", scenario_of_trace));
+  const RunResult result = run(study.scenario(0, 0));
+  CHECK(result.figures[Metric::share_refused] == Approx(100.0 / 5));
+  CHECK(result.figures[Metric::clients_refused] == Approx(100.0 / 2));
+  CHECK(result.objections.empty());
+}
+
+TEST_CASE("what contradicts a trace is refused") {
+  const Folder folder;
+  (void)folder.write("calls.csv", "t,key,cost\n1,a,4\n");
+  const auto file = folder.write("study.toml", scenario_of_trace);
+  const struct {
+    std::vector<std::string> sets;
+    const char* says;
+  } cases[] = {
+      {{"limiter.burst=4", "arrivals.load=2"}, "arrivals.load does nothing here: it needs an "},
+      {{"limiter.burst=4", "jobs.pick=zipf"}, "jobs.pick does nothing here: it needs an arr"},
+      {{"limiter.burst=4", "jobs.keys=3"}, "jobs.keys does nothing here: it needs an arr"},
+      {{"limiter.burst=4", "arrivals.file="}, "name a file by arrivals.file"},
+      {{"limiter.burst=3"}, "a job takes up to 4 units, and the limiter grants at most 3"},
+      {{"limiter.burst=7", "jobs.cost=2"}, "a job takes up to 8 units"},
+  };
+  for (const auto& each : cases) {
+    CAPTURE(each.says);
+    CHECK_THROWS_WITH(load_study(file, each.sets), contains_text(each.says));
+  }
+  CHECK_NOTHROW(load_study(file, {"limiter.burst=4"}));
+  // Of a file, --set may disable a part.
+  CHECK_NOTHROW(load_study(file, {"limiter.burst=4", "arrivals.kind=poisson"}));
 }

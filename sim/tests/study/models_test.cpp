@@ -1,5 +1,5 @@
-// Models of shrink, compare and verdicts: what they must answer, by brute force and by the
-// formulas of textbooks, of random questions. Threading: single-threaded.
+// Models of shrink and compare: what they must answer, by brute force and by the formulas of
+// textbooks, of random questions. Threading: single-threaded.
 #include <cmath>
 #include <set>
 #include <string>
@@ -21,12 +21,9 @@ using namespace sluice::sim;
 using namespace sluice::sim::scenario;
 using namespace std::chrono_literals;
 using test::asked_of;
-using test::expected_status;
-using test::finite;
 using test::has_infinite;
 using test::infinite;
 using test::is_near;
-using test::possible_of;
 using test::random_figures;
 using test::Textbook;
 
@@ -410,43 +407,6 @@ TEST_CASE("compare says of each figure what the paired differences show, with th
     }
   }
   CHECK(seen.size() == 4);
-}
-
-TEST_CASE("an expectation is judged by all that is known of its figure") {
-  test::Random random("an expectation is judged by all that is known of its figure");
-  CAPTURE(random.repeat());
-  std::set<std::pair<bool, Status>> seen;
-  constexpr double remain = 40;  // seconds behind the fault
-  for (std::size_t life = 0; life < test::scaled(3000, 3000); ++life) {
-    Pair pair(random, static_cast<std::size_t>(random.between(0, 9)));
-    const Metric metric = asked_of[random.below(std::size(asked_of))];
-    Expectation expectation;
-    expectation.metric = info(metric).name;
-    const auto known = finite(values_of(pair.a, metric));
-    const auto bound = [&] {  // often a value, and so the border of what has no spread
-      if (random.one_in(2) && !known.empty()) return known.front();
-      return static_cast<double>(random.between(-5, 100));
-    };
-    if (random.one_in(2)) expectation.least = bound();
-    if (random.one_in(2)) expectation.most = bound();
-    if (random.one_in(4) || (!expectation.least && !expectation.most)) {
-      expectation.equals = bound();
-      expectation.within = static_cast<double>(random.between(0, 5));
-    }
-    pair.study.expectations = {expectation};
-    judge(pair.a);
-    REQUIRE(pair.a.verdicts.size() == 1);
-    const Status status = pair.a.verdicts[0].status;
-
-    const auto values = values_of(pair.a, metric);
-    const auto expected =
-        expected_status(expectation, values, possible_of(metric), remain, pair.study.confidence);
-    if (!expected) continue;  // too near to its border for the digits of the table
-    CAPTURE(expectation.metric, values);
-    CHECK(status == *expected);
-    seen.emplace(has_infinite(values), *expected);
-  }
-  CHECK(seen.size() >= 5);
 }
 
 TEST_CASE("a figure says how much is known of it") {

@@ -1,11 +1,9 @@
 // Model of what is said of the rows of a grid: verdicts, judgements, and what the files and the
 // text tell of them, of random results that no run has. Threading: single-threaded.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -21,8 +19,8 @@
 #include "sim/study/output.hpp"
 #include "sim/study/study_run.hpp"
 #include "sim/study/verdicts.hpp"
+#include "sim/tests/help.hpp"
 #include "sim/tests/study/textbook.hpp"
-#include "tests/catch.hpp"
 
 using namespace sluice;
 using namespace sluice::sim;
@@ -169,7 +167,10 @@ struct Grid {
     for (std::size_t i = 0; i < study.sweeps.size(); ++i) {
       if (random.one_in(2)) made.at_values.push_back({study.sweeps[i].path, at(point)[i]});
     }
-    const auto bound = [&] {
+    const Row& some = result.rows[random.below(result.rows.size())];
+    const double value = some.figures[random.below(some.figures.size())][metric];
+    const auto bound = [&] {  // often a value, and so the border of what has no spread
+      if (random.one_in(2) && std::isfinite(value) && made.of.empty()) return value;
       return made.of.empty() ? static_cast<double>(random.between(0, 100))
                              : static_cast<double>(random.between(0, 40)) / 10;
     };
@@ -597,8 +598,8 @@ Lines figure_lines(const Grid& grid, const StudyResult& result) {
 
 /// The file has every line, and what differs from it is told, in order and on both sides.
 void check_figures(const Grid& grid, test::Random& random) {
-  const auto file = std::filesystem::temp_directory_path() /
-                    ("sluice-rows-" + std::to_string(getpid()) + ".figures");
+  const test::Folder folder;
+  const auto file = folder.path() / "rows.figures";
   CHECK(write_figures(grid.result, file).empty());
   Lines before;
   std::ifstream in(file);
@@ -623,7 +624,6 @@ void check_figures(const Grid& grid, test::Random& random) {
   std::ranges::sort(gone);
   for (const std::string& line : gone) expected += "before: " + line + "\n";
   CHECK(changed(other, file) == expected);
-  std::filesystem::remove(file);
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
-// Runs of studies: the same bytes on any number of threads, what a stop leaves, what an exception
-// ends. Threading: run_study() starts threads.
-#include <unistd.h>
-
+// Studies: runs of all rows, what a stop leaves, and what an exception ends; what becomes of a
+// study before it is swept or compared; shrinking of real runs, and runs whose time stands still.
+// Threading: run_study() starts threads.
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -14,39 +13,44 @@
 #include <vector>
 
 #include "sim/judges/judges.hpp"
+#include "sim/study/compare.hpp"
 #include "sim/study/new_file.hpp"
 #include "sim/study/output.hpp"
 #include "sim/study/shrink.hpp"
 #include "sim/study/study_run.hpp"
-#include "sim/study/twice.hpp"
 #include "sim/tests/fleet/pinned_scenario.hpp"
-#include "sim/tests/study/small_study.hpp"
-#include "tests/catch.hpp"
+#include "sim/tests/help.hpp"
+#include "sim/tests/judges/objections.hpp"
 
 using namespace sluice;
 using namespace sluice::sim;
 using namespace sluice::sim::scenario;
 using namespace std::chrono_literals;
-using test::small_study;
+using test::contains_text;
+using test::has_looked;
+
+namespace {
+
+/// Two workers, two seconds.
+Study small_study() {
+  Study study;
+  study.name = "small";
+  study.replications = 5;
+  study.settings = {{"run.duration", {"2s"}},
+                    {"fleet.workers", {"2"}},
+                    {"upstream.limits", {"80/s"}},
+                    {"limiter.limit", {"90/s"}}};
+  study.variants = {{"a", {}}, {"b", {{"limiter.wait", {"poll"}}}}};
+  return study;
+}
+
+}  // namespace
 
 TEST_CASE("the traces of two scenarios are the same in every build", "[scenario]") {
   for (const auto& [prefetch, trace] : test::pinned_scenarios) {
     CAPTURE(prefetch);
     CHECK(sim::run(test::pinned_scenario(prefetch)).trace == trace);
   }
-}
-
-TEST_CASE("a study has the same bytes on any number of threads") {
-  Study study = small_study();
-  study.sweeps = {{"arrivals.load", {{"0.5"}, {"1.5"}}}};
-  const auto bytes = [&study](unsigned jobs) {
-    const StudyResult result = run_study(study, {.jobs = jobs, .stop = nullptr, .progress = {}});
-    return to_json(result, "x") + figures_csv(result) + series_csv(result) + to_text(result);
-  };
-  const std::string alone = bytes(1);
-  CHECK(alone.size() > 1000);
-  CHECK(bytes(2) == alone);
-  CHECK(bytes(7) == alone);
 }
 
 TEST_CASE("each row of a grid is its own scenario, and all rows have the same seeds") {
@@ -240,9 +244,8 @@ TEST_CASE("what a run throws arrives, and ends the study") {
 }
 
 TEST_CASE("a file that is not finished leaves nothing") {
-  const auto path =
-      std::filesystem::temp_directory_path() / ("sluice-run-" + std::to_string(getpid()) + ".txt");
-  write_file(path, "whole");
+  const test::Folder folder;
+  const auto path = folder.write("whole.txt", "whole");
   NewFile(path).out() << "half";
   CHECK_FALSE(std::filesystem::exists(path.string() + ".part"));
   std::ifstream in(path);
@@ -250,12 +253,6 @@ TEST_CASE("a file that is not finished leaves nothing") {
   // No text of a scenario ends the script element of the report.
   write_file(path, "<script>/*RESULT*/</script>");
   CHECK(to_html("{\"a\":\"</script>\"}", path) == "<script>{\"a\":\"\\u003c/script>\"}</script>");
-  std::filesystem::remove(path);
-}
-
-TEST_CASE("a run repeats itself") {
-  const Study study = single_run(small_study(), 1, 0, 2);
-  CHECK(run_twice(study).empty());
 }
 
 TEST_CASE("faults that overlap do not end one another") {
@@ -276,4 +273,225 @@ TEST_CASE("faults that overlap do not end one another") {
   CHECK(failed() == alone);
   study.faults.push_back({.kind = Kind::upstream_slow, .at = 3s, .length = 1s, .factor = 2});
   CHECK(failed() > 40);
+}
+
+namespace {
+
+/// That the goodput is at least `least`, by which the tests know it again.
+Expectation at_least(double least) {
+  Expectation made;
+  made.metric = "goodput";
+  made.least = least;
+  return made;
+}
+
+std::vector<double> bounds(const Study& study) {
+  std::vector<double> all;
+  for (const Expectation& each : study.expectations) all.push_back(each.least.value_or(-1));
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("a variant that is kept keeps what is expected of it, and of every variant") {
+  Study study = small_study();
+  for (const auto& [variant, of] : std::initializer_list<std::pair<const char*, const char*>>{
+           {"", ""}, {"a", ""}, {"b", ""}, {"a", "b"}, {"b", "a"}, {"", "b"}, {"b", "b"}}) {
+    Expectation made = at_least(static_cast<double>(study.expectations.size()));
+    made.variant = variant;
+    made.of = of;
+    study.expectations.push_back(made);
+  }
+  keep_variant(study, "b");
+  REQUIRE(study.variants.size() == 1);
+  CHECK(study.variants[0].name == "b");
+  CHECK(study.scenario(0, 0).limiter.wait == LimiterOptions::Wait::poll);
+  CHECK(bounds(study) == std::vector<double>{0, 2, 5, 6});
+}
+
+TEST_CASE("a sweep of the command line replaces those of the file, and what is expected there") {
+  Study study = small_study();
+  study.sweeps = {{"arrivals.load", {{"0.5"}, {"1.5"}}}};
+  study.expectations = {at_least(0), at_least(1), at_least(2)};
+  study.expectations[1].at = "0.5";
+  study.expectations[2].at_values = {{"arrivals.load", {"1.5"}}};
+  sweep(study, "jobs.keys", {{"1"}, {"3"}, {"4"}});
+  CHECK(study.points() == 3);
+  CHECK(study.point_name(2) == "jobs.keys = 4");
+  CHECK(study.scenario(1, 1).jobs.keys == 3);
+  CHECK(bounds(study) == std::vector<double>{0});
+  CHECK_THROWS_WITH(sweep(study, "limiter.most", {{"1"}, {"2"}}),
+                    contains_text("limiter.most does nothing here"));
+  CHECK_NOTHROW(sweep(study, "limiter.burst", {{"1"}, {"2"}}));
+}
+
+TEST_CASE("the longer warm-up of a comparison counts more than what a variant says") {
+  Study a = small_study();
+  keep_variant(a, "a");
+  a.settings[0].texts = {"40s"};
+  a.settings.push_back({"arrivals.load", {"0.3"}});
+  Study b = a;
+  a.variants[0].settings.push_back({"run.warm_up", {"auto"}});
+  b.settings.push_back({"run.warm_up", {"30s"}});
+  CHECK(share_warm_up(a, b) == Span{30s});
+  CHECK(a.scenario(0, 0).warm_up == 30s);
+  CHECK(b.scenario(0, 0).warm_up == 30s);
+}
+
+TEST_CASE("shrinking drops what the judge does not need") {
+  Study study = small_study();
+  study.variants = {Variant{}};
+  study.settings = {{"run.duration", {"20s"}}, {"fleet.workers", {"8"}}};
+  using Kind = FaultPlan::Kind;
+  study.faults = {{.kind = Kind::upstream_slow, .at = 1s, .length = 1s, .factor = 2},
+                  {.kind = Kind::worker_crash, .at = 5s, .length = 1s},
+                  {.kind = Kind::store_slow, .at = 3s, .length = 1s, .factor = 2},
+                  {.kind = Kind::worker_pause, .at = 7s, .length = 1s}};
+  // The first judge objects to every run, and says nothing of the second.
+  study.judges.never = {"offered", "crashes"};
+  const std::vector<std::string> both = {"never offered", "never crashes"};
+  const Study single = single_run(study, 0, 0, 0);
+  REQUIRE(objectors(single) == both);
+  CHECK(shrink(single, "never offered").study.faults.empty());
+  const Shrunk shrunk = shrink(single, "never crashes");
+  CHECK(shrunk.fails);
+  REQUIRE(shrunk.study.faults.size() == 1);
+  CHECK(shrunk.study.faults[0].kind == Kind::worker_crash);
+  CHECK(shrunk.study.scenario(0, 0).fleet.workers == 1);
+  CHECK(objectors(shrunk.study) == both);
+  CHECK_FALSE(shrink(single, "no such judge").fails);
+  std::atomic<bool> stop{false};
+  const auto look = [&stop](const Shrunk& now) { stop = now.runs == 5; };
+  const Shrunk stopped = shrink(single, "never crashes", look, &stop);
+  CHECK(stopped.partial);
+  CHECK(stopped.runs == 5);
+  CHECK(objectors(stopped.study) == both);
+}
+
+TEST_CASE("shrinking keeps the fault from which a run does not recover in time") {
+  Study study = small_study();
+  study.variants = {Variant{}};
+  study.settings = {{"run.duration", {"60s"}}, {"limiter.kind", {"none"}}};
+  using Kind = FaultPlan::Kind;
+  study.faults = {{.kind = Kind::worker_pause, .at = 5s, .length = 1s, .share = 0.5},
+                  {.kind = Kind::upstream_down, .at = 10s, .length = 20s}};
+  study.judges.recovery = 1s;
+  const Study single = single_run(study, 0, 0, 0);
+  REQUIRE(objectors(single) == std::vector<std::string>{recovery_judge});
+  const Shrunk shrunk = shrink(single, recovery_judge);
+  CHECK(shrunk.fails);
+  CHECK(shrunk.study.faults.size() == 1);
+  CHECK(shrunk.study.judges.recovery == 1s);
+  CHECK(objectors(shrunk.study) == std::vector<std::string>{recovery_judge});
+}
+
+TEST_CASE("shrinking leaves the keys of a trace alone, which its file has") {
+  const test::Folder folder;
+  const auto file = folder.write("calls.csv", "t,key\n0.1,a\n0.2,b\n0.3,c\n0.4,d\n");
+  Study study = small_study();
+  study.variants = {Variant{}};
+  study.settings = {
+      {"run.duration", {"2s"}}, {"arrivals.kind", {"trace"}}, {"arrivals.file", {file.string()}}};
+  const Study single = single_run(study, 0, 0, 0);
+  const Shrunk shrunk = shrink_while(single, [](const Study& each) {
+    CHECK(each.scenario(0, 0).jobs.keys == 4);
+    return true;
+  });
+  CHECK(shrunk.runs < 200);
+}
+
+namespace {
+
+/// Clients who do not think, of an API that takes no time from 3 s on.
+Study endless_study() {
+  Study study;
+  study.name = "endless";
+  study.replications = 2;
+  study.settings = {{"run.duration", {"10s"}},     {"run.events_per_instant", {"20000"}},
+                    {"fleet.workers", {"4"}},      {"arrivals.kind", {"closed"}},
+                    {"arrivals.think", {"0s"}},    {"limiter.kind", {"none"}},
+                    {"upstream.latency", {"5ms"}}, {"upstream.to", {"0s"}},
+                    {"upstream.from", {"0s"}}};
+  study.variants = {Variant{}};
+  using Kind = FaultPlan::Kind;
+  study.faults = {{.kind = Kind::store_slow, .at = 1s, .length = 1s, .factor = 2},
+                  {.kind = Kind::upstream_slow, .at = 3s, .length = 1s, .factor = 0},
+                  {.kind = Kind::worker_pause, .at = 2s, .length = 500ms, .share = 0.5}};
+  return study;
+}
+
+}  // namespace
+
+TEST_CASE("a run whose time stands still is ended, and a judge says where") {
+  const Study study = endless_study();
+  const RunResult result = sim::run(study.scenario(0, 0));
+  CHECK(has_looked(result, time_judge));
+  REQUIRE(result.objections.size() == 1);
+  CHECK(result.objections[0].judge == "time goes on");
+  const std::string& text = result.objections[0].text;
+  CAPTURE(text);
+  CHECK(text.find("the time stands still at 3.0") == 0);
+  CHECK(text.find(" s: 20000 events have run there; the last of jobs: job ") != std::string::npos);
+  CHECK(text.find(" of worker ") != std::string::npos);
+  CHECK(text.find(" sent") != std::string::npos);
+  CHECK(std::isnan(result.figures[Metric::goodput]));
+  CHECK(result.figures[Metric::events] > 20'000);
+  CHECK(result.series.ok[10] > 0);
+  CHECK(sim::run(study.scenario(0, 0)).trace == result.trace);
+  CHECK(sim::run(study.scenario(0, 0)).objections[0].text == text);
+
+  // Without the fault it comes to its end.
+  Study quick = study;
+  quick.faults.clear();
+  const RunResult good = sim::run(quick.scenario(0, 0));
+  CHECK(has_looked(good, time_judge));
+  CHECK(good.objections.empty());
+  CHECK(good.figures[Metric::goodput] > 100);
+}
+
+TEST_CASE("what is told of an endless instant are its own last events of jobs, if there are any") {
+  const Scenario scenario;
+  Recorder recorder(scenario, to_time(0));
+  const auto job = [](Word us, std::uint64_t number) {
+    Job made;
+    made.came = to_time(us);
+    made.number = number;
+    return made;
+  };
+  const auto told = [&](Word us) {
+    const EndlessInstant instant(to_time(us), 1'000);
+    return object_to_instant(instant, Span{us}, recorder.last_events(to_time(us))).text;
+  };
+  CHECK(told(5) ==
+        "the time stands still at 0.000005 s: 1000 events have run there; none was of a job");
+  recorder.came(job(5, 1));
+  recorder.came(job(7, 2));
+  CHECK(told(7) ==
+        "the time stands still at 0.000007 s: 1000 events have run there; the last of jobs: job 2 "
+        "of worker 0 came");
+  recorder.answered(job(7, 2), to_time(7), to_time(7), 503);
+  recorder.sent(job(7, 2), to_time(7));
+  recorder.answered(job(7, 2), to_time(7), to_time(7), 200);
+  recorder.gave_up(job(5, 1), to_time(7));
+  CHECK(told(7) ==
+        "the time stands still at 0.000007 s: 1000 events have run there; the last of jobs: job 2 "
+        "of worker 0 answered 503, job 2 of worker 0 sent, job 2 of worker 0 answered 200, job 1 "
+        "of worker 0 gave_up");
+  CHECK(told(8).ends_with("none was of a job"));
+}
+
+TEST_CASE("jobs that come together are no endless loop") {
+  Scenario scenario;
+  scenario.duration = 5s;
+  scenario.events_per_instant = 1;
+  scenario.arrivals.kind = ArrivalOptions::Kind::bursts;
+  scenario.arrivals.bursts = {{2'000, 1s}};
+  scenario.limiter.kind = LimiterOptions::Kind::none;
+  scenario.upstream.latency = Delay::constant(Span{0});
+  scenario.upstream.to = Delay::constant(Span{0});
+  scenario.upstream.from = Delay::constant(Span{0});
+  const RunResult result = sim::run(scenario);
+  CHECK(result.objections.empty());
+  CHECK(result.figures[Metric::share_done] == 100);
+  CHECK(result.figures[Metric::events] > 2'000);
 }

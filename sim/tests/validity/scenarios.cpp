@@ -3,7 +3,7 @@
 #include <map>
 #include <vector>
 
-#include "sim/tests/fleet/plain_scenario.hpp"
+#include "sim/tests/help.hpp"
 #include "sluice/sim/interval.hpp"
 #include "sluice/sim/run.hpp"
 #include "tests/catch.hpp"

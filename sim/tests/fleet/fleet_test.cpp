@@ -1,13 +1,21 @@
-// The API of a scenario that changes one row, and the shedder that sees how busy it is. Threading:
-// single-threaded.
+// Fleets: the API of a scenario, which changes one row, loses messages and is shed, the models of
+// arrivals and delays (validity/scenarios.cpp has their means), and rehearsals of a program's own
+// client. Threading: single-threaded.
 #include "sim/fleet/api.hpp"
 
+#include <boost/system/system_error.hpp>
+#include <map>
+#include <memory>
 #include <stdexcept>
+#include <system_error>
 #include <vector>
 
+#include "sim/tests/help.hpp"
+#include "sluice/asio/acquire.hpp"
 #include "sluice/asio/timer.hpp"
+#include "sluice/sim/rehearse.hpp"
 #include "sluice/sim/run.hpp"
-#include "tests/catch.hpp"
+#include "sluice/sluice.hpp"
 
 using namespace sluice;
 using namespace sluice::sim;
@@ -81,23 +89,6 @@ TEST_CASE("a call that fails writes no row") {
   CHECK(statuses(options, {0ms, 5ms}) == std::vector{500, 500});
 }
 
-TEST_CASE("n clients in step need n (n + 1) / 2 calls, because one of a round succeeds") {
-  Scenario s;
-  s.arrivals.kind = ArrivalOptions::Kind::bursts;
-  s.arrivals.bursts = {{20, 0us}};
-  s.limiter.kind = LimiterOptions::Kind::none;
-  s.upstream = even_api();
-  s.upstream.conflicts = true;
-  s.client.retries = ClientOptions::Retries::fixed;
-  s.client.pause = 5ms;
-  const RunResult result = run(s);
-  CHECK(result.figures[Metric::share_done] == Approx(100));
-  CHECK(result.figures[Metric::calls_per_success] == Approx(21.0 / 2));
-  CHECK(result.figures[Metric::share_failed] == Approx(100 * (1 - 2.0 / 21)));
-  // The last client calls first at 0, and then 19 times every 17 ms.
-  CHECK(result.figures[Metric::wait_max] == Approx(19 * 17).epsilon(0.01));
-}
-
 namespace {
 
 /// What the client of one call, and its API, see of it.
@@ -134,13 +125,12 @@ constexpr std::uint32_t all = 1'000'000;
 
 /// Calls at 1,000 a second for 100 s, each tried once.
 Scenario plain_calls() {
-  Scenario s;
+  Scenario s = test::plain();
+  s.fleet.workers = 10;
   s.duration = 100s;
   s.arrivals.rate = {1000, 1s};
-  s.limiter.kind = LimiterOptions::Kind::none;
   s.upstream = even_api();
   s.upstream.limits = {{100'000'000, 1h}};
-  s.client.retries = ClientOptions::Retries::none;
   s.client.timeout = 1s;
   return s;
 }
@@ -200,33 +190,24 @@ TEST_CASE("messages to and from the API are lost and doubled in the shares that 
 
 TEST_CASE("faults of the network to the API begin, end, and strike a share of the workers") {
   using Kind = FaultPlan::Kind;
+  struct Case {
+    FaultPlan fault;
+    double usual_loss;
+    double failed, arrivals;
+  };
+  const auto& [fault, usual_loss, failed, arrivals] =
+      GENERATE(Case{{.kind = Kind::upstream_loss, .factor = 0.5}, 0.1, 30, 0.7},
+               Case{{.kind = Kind::upstream_answers_lost, .share = 0.5}, 0, 25, 1},
+               Case{{.kind = Kind::upstream_cut, .share = 0.2}, 0, 10, 0.9},
+               Case{{.kind = Kind::upstream_doubled, .factor = 0.5}, 0, 0, 1.25});
   Scenario s = plain_calls();
-  SECTION("loss of requests, besides the usual one") {
-    s.upstream.lost = 0.1;
-    s.faults = {{.kind = Kind::upstream_loss, .at = 20s, .length = 50s, .factor = 0.5}};
-    const RunResult result = run(s);
-    CHECK(result.figures[Metric::share_failed] == Approx(30).margin(0.7));
-    CHECK(arrivals_per_call(s, result) == Approx(0.7).margin(0.007));
-  }
-  SECTION("loss of answers") {
-    s.faults = {{.kind = Kind::upstream_answers_lost, .at = 20s, .length = 50s, .share = 0.5}};
-    const RunResult result = run(s);
-    CHECK(result.figures[Metric::share_failed] == Approx(25).margin(0.7));
-    CHECK(arrivals_per_call(s, result) == Approx(1).margin(0.001));
-  }
-  SECTION("a cut") {
-    s.faults = {{.kind = Kind::upstream_cut, .at = 20s, .length = 50s, .share = 0.2}};
-    const RunResult result = run(s);
-    CHECK(result.figures[Metric::share_failed] == Approx(10).margin(0.5));
-    CHECK(arrivals_per_call(s, result) == Approx(0.9).margin(0.005));
-  }
-  SECTION("doubled requests") {
-    s.client.timeout = 0s;
-    s.faults = {{.kind = Kind::upstream_doubled, .at = 20s, .length = 50s, .factor = 0.5}};
-    const RunResult result = run(s);
-    CHECK(result.figures[Metric::share_failed] == 0);
-    CHECK(arrivals_per_call(s, result) == Approx(1.25).margin(0.007));
-  }
+  s.upstream.lost = usual_loss;
+  s.faults = {fault};
+  s.faults[0].at = 20s;
+  s.faults[0].length = 50s;
+  const RunResult result = run(s);
+  CHECK(result.figures[Metric::share_failed] == Approx(failed).margin(0.7));
+  CHECK(arrivals_per_call(s, result) == Approx(arrivals).margin(0.007));
 }
 
 TEST_CASE("what is lost on the way to the API calls for a timeout") {
@@ -248,23 +229,6 @@ TEST_CASE("what is lost on the way to the API calls for a timeout") {
   CHECK_NOTHROW(validate(s));
   s.faults[0].factor = 2;
   CHECK_THROWS_WITH(validate(s), contains_text("its factor must be 0 to 1"));
-}
-
-TEST_CASE("a utilization shedder sheds what the servers of the API call for") {
-  const RunResult calm = run(half_busy());
-  CHECK(calm.figures[Metric::share_refused] == 0);
-  CHECK(calm.figures[Metric::upstream_busy] == Approx(50).margin(5));
-
-  Scenario twice = half_busy();
-  twice.arrivals.load = 4;
-  twice.jobs.critical = 0.2;
-  twice.upstream.queue = 100;
-  twice.warm_up = 10s;
-  const RunResult busy = run(twice);
-  // At rest a share of 1 - 0.8 / 2 is shed; samples of half a second are noisy.
-  CHECK(busy.figures[Metric::share_refused] == Approx(60).margin(6));
-  CHECK(busy.figures[Metric::upstream_busy] == Approx(80).margin(8));
-  CHECK(busy.figures[Metric::critical_done] > 98);
 }
 
 TEST_CASE("what contradicts a utilization shedder is refused") {
@@ -290,4 +254,136 @@ TEST_CASE("what contradicts a utilization shedder is refused") {
     each.change(scenario);
     CHECK_THROWS_WITH(validate(scenario), contains_text(each.says));
   }
+}
+
+TEST_CASE("the workers of a fleet are busy at the same times") {
+  Scenario s = test::plain();
+  s.arrivals.kind = ArrivalOptions::Kind::mmpp;
+  s.arrivals.busy = {300, 1s};
+  s.arrivals.calm = {0, 1s};
+  s.arrivals.busy_for = s.arrivals.calm_for = 4s;
+  s.duration = 24s;  // steps of 100 ms
+  const RunResult result = run(s);
+  // 30 jobs come in a busy step, and none in a calm one: with phases of their own, the workers
+  // would make steps of 10 and 20.
+  int between = 0;
+  for (const std::uint32_t offered : result.series.offered) {
+    if (offered > 0 && offered < 15) ++between;
+  }
+  CHECK(between <= 15);  // steps in which a phase ends
+}
+
+TEST_CASE("the phases of an API are those of all workers, and a run repeats them") {
+  Scenario s = test::plain();
+  s.duration = 30s;
+  s.arrivals.rate = {300, 1s};
+  s.upstream.latency = Delay::phases(Delay::constant(10ms), 3s, Delay::constant(110ms), 3s);
+  int changes = 0;
+  bool slow = false;
+  RunOptions options;
+  std::map<std::uint64_t, Span> sent;
+  std::map<Span, Span> took;  // by the time at which the call was sent
+  options.on_event = [&](const JobEvent& event) {
+    if (event.what == JobEvent::What::sent) sent[event.job] = event.at;
+    if (event.what == JobEvent::What::answered) {
+      took[sent[event.job]] = event.at - sent[event.job];
+    }
+  };
+  const RunResult first = run(s, options);
+  for (const auto& [at, span] : took) {
+    if ((span > 50ms) != slow) ++changes;
+    slow = span > 50ms;
+  }
+  CHECK(changes > 2);
+  CHECK(changes < 30);
+  CHECK(run(s).trace == first.trace);
+}
+
+TEST_CASE("the load of bursts multiplies their jobs") {
+  Scenario s = test::plain();
+  s.duration = 10s;
+  s.arrivals.kind = ArrivalOptions::Kind::bursts;
+  s.arrivals.bursts = {{100, 1s}, {7, 2s}};
+  const auto jobs = [&s](double load) {
+    s.arrivals.load = load;
+    return run(s).figures[Metric::offered] * 10;
+  };
+  CHECK(jobs(1) == Approx(107));
+  CHECK(jobs(2) == Approx(214));
+  CHECK(jobs(0.5) == Approx(54));  // 50 + 3.5, rounded up
+  CHECK(jobs(0.001) == 0);
+}
+
+TEST_CASE("what happens in the warm-up counts in no share and no mean") {
+  Scenario s = test::plain();
+  s.duration = 60s;
+  s.arrivals.rate = {300, 1s};
+  s.limiter.kind = LimiterOptions::Kind::token_bucket;
+  s.limiter.limit = {400, 1s};
+  s.store.service = Delay::constant(500us);
+  s.warm_up = GENERATE(0s, 45s);
+  const Figures figures = run(s).figures;
+  CHECK(figures[Metric::ops_per_call] == Approx(1).epsilon(0.05));
+  CHECK(figures[Metric::store_busy] == Approx(100 * 300 * 500e-6).epsilon(0.1));
+}
+
+TEST_CASE("a client that is refused in the warm-up alone is not refused") {
+  Scenario s = test::plain();
+  s.duration = 30s;
+  s.arrivals.kind = ArrivalOptions::Kind::bursts;
+  s.arrivals.bursts = {{100, 1s}, {1, 20s}};
+  s.limiter.kind = LimiterOptions::Kind::token_bucket;
+  s.limiter.limit = {10, 1s};
+  s.limiter.burst = 10;
+  s.limiter.wait = LimiterOptions::Wait::skip;
+  CHECK(run(s).figures[Metric::clients_refused] == 100);
+  s.warm_up = 10s;
+  CHECK(run(s).figures[Metric::clients_refused] == 0);
+}
+
+namespace {
+
+Scenario outage() {
+  Scenario s;
+  s.duration = 30s;
+  s.arrivals.rate = {80, 1s};
+  s.faults = {{.kind = FaultPlan::Kind::store_down, .at = 10s, .length = 5s}};
+  return s;
+}
+
+/// A client that throws in place of each call.
+template <class Error>
+RehearsedClient throws(Store&) {
+  return [](RehearsedJob&) -> RehearsedJob::Task<> {
+    if constexpr (std::is_same_v<Error, std::logic_error>) throw Error("a bug");
+    if constexpr (!std::is_same_v<Error, std::logic_error>) {
+      throw Error(make_error_code(std::errc::io_error));
+    }
+    co_return;
+  };
+}
+
+}  // namespace
+
+TEST_CASE("a job whose wait for the limiter fails is given up, and the rehearsal goes on") {
+  const auto make = [](Store& store) {
+    const auto limit = std::make_shared<TokenBucket>(store, "api", Quota::per_second(97));
+    return [limit](RehearsedJob& job) -> RehearsedJob::Task<> {
+      const Reservation grant = co_await asio::async_acquire(*limit, "all", 1, 30s);
+      if (grant) (void)co_await job.call();
+    };
+  };
+  const Figures figures = rehearse(outage(), make).figures;
+  CHECK(figures[Metric::store_failures] > 300);  // of the 400 that come in the outage
+  CHECK(figures[Metric::share_done] > 80);
+}
+
+TEST_CASE("every job of a client that always throws is given up") {
+  CHECK(rehearse(outage(), throws<std::system_error>).figures[Metric::share_refused] == 100);
+  CHECK(rehearse(outage(), throws<boost::system::system_error>).figures[Metric::share_refused] ==
+        100);
+}
+
+TEST_CASE("what else a client throws leaves the rehearsal") {
+  CHECK_THROWS_AS(rehearse(outage(), throws<std::logic_error>), std::logic_error);
 }
