@@ -38,7 +38,6 @@ std::uint64_t events_per_instant(const Scenario& scenario) {
   return std::min<std::uint64_t>(scenario.events_per_instant, 1'000'000'000'000) + of_a_job * most;
 }
 
-/// The share of the servers' time from `since` until `now` in which they worked.
 }  // namespace
 
 double busy_share(const ResourceStats& since, const ResourceStats& now) noexcept {

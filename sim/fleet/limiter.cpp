@@ -141,46 +141,48 @@ Task<Admission> Limiter::acquire_all(std::vector<Claim> claims, Deadline deadlin
   co_return result;
 }
 
-Task<Admission> Limiter::ask(const Key& key, Word cost, bool critical) {
+namespace {
+
+template <class L>
+concept CountsUnits = std::same_as<L, TokenBucket> || std::same_as<L, SlidingWindow> ||
+    std::same_as<L, FixedWindow> || std::same_as<L, SlidingWindowCounter>;
+
+/// try_acquire(), or what comes nearest to it.
+template <class L>
+Task<Admission> ask_one(const L& limiter, Key key, Word cost, bool critical) {
   Admission result;
   constexpr auto token = boost::asio::as_tuple(boost::asio::deferred);
-  if (const auto* const bucket = std::get_if<TokenBucket>(&any_)) {
-    const auto [error, decision] = co_await asio::async_try_acquire(*bucket, key, cost, token);
+  if constexpr (CountsUnits<L>) {
+    const auto [error, decision] = co_await asio::async_try_acquire(limiter, key, cost, token);
     result.error = std::error_code(error);
     result.decision = decision;
-  } else if (const auto* const window = std::get_if<SlidingWindow>(&any_)) {
-    const auto [error, decision] = co_await asio::async_try_acquire(*window, key, cost, token);
-    result.error = std::error_code(error);
-    result.decision = decision;
-  } else if (const auto* const fixed = std::get_if<FixedWindow>(&any_)) {
-    const auto [error, decision] = co_await asio::async_try_acquire(*fixed, key, cost, token);
-    result.error = std::error_code(error);
-    result.decision = decision;
-  } else if (const auto* const counter = std::get_if<SlidingWindowCounter>(&any_)) {
-    const auto [error, decision] = co_await asio::async_try_acquire(*counter, key, cost, token);
-    result.error = std::error_code(error);
-    result.decision = decision;
-  } else if (const auto* const rate = std::get_if<LearnedRate>(&any_)) {
-    const auto [error, grant] = co_await asio::async_reserve(*rate, key, cost, token);
+  } else if constexpr (std::same_as<L, LearnedRate>) {
+    const auto [error, grant] = co_await asio::async_reserve(limiter, key, cost, token);
     result.error = std::error_code(error);
     result.decision = ::sluice::detail::decision_of(grant);
     result.learned = grant;
-  } else if (const auto* const places = std::get_if<ConcurrencyLimiter>(&any_)) {
-    auto [error, lease] = co_await asio::async_try_acquire(*places, key, cost, token);
+  } else if constexpr (std::same_as<L, ConcurrencyLimiter>) {
+    auto [error, lease] = co_await asio::async_try_acquire(limiter, key, cost, token);
     result.error = std::error_code(error);
     result.decision = lease.decision();
     result.held = std::move(lease);
-  } else if (const auto* const shedder = std::get_if<UtilizationShedder>(&any_)) {
-    const UtilizationShedder::Tier tier =
-        shedder->tier(critical ? shedder->options().most_critical_first.front()
-                               : shedder->options().most_critical_first.back());
-    const auto [error, decision] = co_await asio::async_try_acquire(*shedder, tier, token);
+  } else if constexpr (std::same_as<L, UtilizationShedder>) {
+    const auto& tiers = limiter.options().most_critical_first;
+    const auto tier = limiter.tier(critical ? tiers.front() : tiers.back());
+    const auto [error, decision] = co_await asio::async_try_acquire(limiter, tier, token);
     result.error = std::error_code(error);
     result.decision = decision;
   } else {
     result.decision.allowed = true;
   }
   co_return result;
+}
+
+}  // namespace
+
+Task<Admission> Limiter::ask(const Key& key, Word cost, bool critical) {
+  return std::visit([&](const auto& limiter) { return ask_one(limiter, key, cost, critical); },
+                    any_);
 }
 
 Task<> Limiter::sample(Utilization busy) {

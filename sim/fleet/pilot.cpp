@@ -38,10 +38,6 @@ Disturbance first_disturbance(const Scenario& scenario) {
   return first;
 }
 
-std::string seconds(Span span) {
-  return std::to_string(static_cast<double>(span.count()) / 1'000'000) + " s";
-}
-
 /// The jobs without an answer over time.
 class Level {
  public:
@@ -95,7 +91,8 @@ void validate_pilots(const Scenario& scenario) {
   if (first.at >= Span{steps}) return;
   throw std::invalid_argument(
       "run.warm_up = \"auto\" looks at the time " +
-      (first.what.empty() ? "of the run" : "before " + first.what + " at " + seconds(first.at)) +
+      (first.what.empty() ? "of the run"
+                          : "before " + first.what + " at " + seconds_text(first.at)) +
       ", which must be 1ms or longer: " +
       (first.what.empty() ? "make run.duration longer" : "let that be later") +
       ", or set run.warm_up to a time");
@@ -145,7 +142,8 @@ Span warm_up_by(const Scenario& scenario, const std::vector<std::vector<std::uin
   throw std::invalid_argument(
       where +
       " is too short for its warm-up: run.warm_up = \"auto\" (MSER-5) would cut the first " +
-      seconds(cut) + " of " + seconds(first.at) + ", more than half: make it several times as " +
+      seconds_text(cut) + " of " + seconds_text(first.at) +
+      ", more than half: make it several times as " +
       "long, or set run.warm_up to a time; under an overload, nothing settles");
 }
 

@@ -22,16 +22,14 @@ void require(bool holds, const std::string& what) {
   if (!holds) throw std::invalid_argument(what);
 }
 
-std::string seconds(Span span) {
-  return std::to_string(static_cast<double>(span.count()) / 1'000'000) + " s";
-}
+using scenario::seconds_text;
 
 void validate_run(const Scenario& s) {
   require(s.duration > Span{0} && s.duration <= longest_run,
-          "run.duration must be more than 0 and at most 31 days, got " + seconds(s.duration));
+          "run.duration must be more than 0 and at most 31 days, got " + seconds_text(s.duration));
   require(s.warm_up == auto_warm_up || (s.warm_up >= Span{0} && s.warm_up < s.duration),
-          "run.warm_up must be less than run.duration (" + seconds(s.duration) + "), got " +
-              seconds(s.warm_up));
+          "run.warm_up must be less than run.duration (" + seconds_text(s.duration) + "), got " +
+              seconds_text(s.warm_up));
   require(s.events_per_instant >= 1, "run.events_per_instant must be 1 or more, got 0");
   require(s.fleet.workers >= 1 && s.fleet.workers <= 5000,
           "fleet.workers must be 1 to 5000, got " + std::to_string(s.fleet.workers));
@@ -56,11 +54,12 @@ void validate_phases(const Scenario& s) {
   for (const auto& [name, mean] : {std::pair("arrivals.busy_for", s.arrivals.busy_for),
                                    std::pair("arrivals.calm_for", s.arrivals.calm_for)}) {
     require(mean >= shortest && mean <= longest,
-            std::string(name) + " must be 1ms to 365d, got " + seconds(mean));
+            std::string(name) + " must be 1ms to 365d, got " + seconds_text(mean));
     // Each worker follows all phases.
     require(s.duration / mean <= most_phases,
-            std::string(name) + " of " + seconds(mean) + " makes more than " +
-                std::to_string(most_phases) + " phases in run.duration (" + seconds(s.duration) +
+            std::string(name) + " of " + seconds_text(mean) + " makes more than " +
+                std::to_string(most_phases) + " phases in run.duration (" +
+                seconds_text(s.duration) +
                 "): take longer phases, or arrivals.kind = \"poisson\" of their mean rate");
   }
 }
@@ -75,8 +74,8 @@ void validate_bursts(const Scenario& s) {
                                     " has more than 10000000 jobs: lower one of both");
   }
   require(a.bursts.back().at < s.duration,
-          "the last of arrivals.bursts, at " + seconds(a.bursts.back().at) +
-              ", must come within run.duration (" + seconds(s.duration) + ")");
+          "the last of arrivals.bursts, at " + seconds_text(a.bursts.back().at) +
+              ", must come within run.duration (" + seconds_text(s.duration) + ")");
 }
 
 void validate_arrivals(const Scenario& s) {
@@ -86,10 +85,10 @@ void validate_arrivals(const Scenario& s) {
   if (a.kind == Arrive::bursts) validate_bursts(s);
   if (a.kind == Arrive::mmpp) validate_phases(s);
   require(a.kind != Arrive::spike || a.from < s.duration,
-          "arrivals.from (" + seconds(a.from) +
+          "arrivals.from (" + seconds_text(a.from) +
               ") must be before the end of the run: a spike that "
               "comes later than run.duration (" +
-              seconds(s.duration) + ") is none");
+              seconds_text(s.duration) + ") is none");
   if (a.kind == Arrive::trace) validate_trace(s);
 }
 
@@ -180,12 +179,12 @@ void validate_shedder(const Scenario& s) {
   require(l.grace >= Span{0} && l.full_after >= Span{1} &&
               l.full_after <= std::chrono::hours{1} - l.grace,
           "limiter.grace and limiter.full_after must be at most 1 h together, got " +
-              seconds(l.grace) + " and " + seconds(l.full_after));
+              seconds_text(l.grace) + " and " + seconds_text(l.full_after));
   require(l.rest_after >= l.grace + l.full_after && l.rest_after <= std::chrono::hours{24 * 30},
           "limiter.rest_after must be limiter.grace + limiter.full_after to 30 days, got " +
-              seconds(l.rest_after));
+              seconds_text(l.rest_after));
   require(l.period >= Span{1} && l.period <= std::chrono::minutes{24},
-          "limiter.period must be 1us to 24min, got " + seconds(l.period));
+          "limiter.period must be 1us to 24min, got " + seconds_text(l.period));
 }
 
 /// Whether the fault loses calls of the API.
@@ -205,12 +204,12 @@ void validate_upstream(const Scenario& s) {
 
 void validate_client(const ClientOptions& c) {
   require(c.pause >= Span{1} && c.pause <= std::chrono::hours{24},
-          "client.pause must be 1us to 1d, got " + seconds(c.pause));
+          "client.pause must be 1us to 1d, got " + seconds_text(c.pause));
   // Below 1, a client would throttle itself although all that it sends is accepted.
   require(c.throttle == 0 || (c.throttle >= 1 && c.throttle <= 1000),
           "client.throttle must be 1 to 1000, or 0 for none, got " + std::to_string(c.throttle));
   require(c.throttle_window >= Span{1} && c.throttle_window <= std::chrono::hours{1},
-          "client.throttle_window must be 1us to 1h, got " + seconds(c.throttle_window));
+          "client.throttle_window must be 1us to 1h, got " + seconds_text(c.throttle_window));
 }
 
 void validate_fault(const Scenario& s, const FaultPlan& fault) {

@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "sim/scenario/effects.hpp"
+#include "sim/scenario/parameters.hpp"
 #include "sluice/testing/invariants.hpp"
 #include "sluice/testing/text.hpp"
 
@@ -182,21 +183,7 @@ std::optional<std::size_t> comes_back(const Series& series, const Steps& steps, 
 }  // namespace
 
 bool concerns_limiter(const FaultPlan& fault) {
-  using Fault = FaultPlan::Kind;
-  switch (fault.kind) {
-    case Fault::upstream_down:
-    case Fault::upstream_slow:
-    case Fault::upstream_servers:
-    case Fault::upstream_limit:
-    case Fault::upstream_second:
-    case Fault::upstream_cut:
-    case Fault::upstream_loss:
-    case Fault::upstream_answers_lost:
-    case Fault::upstream_doubled:
-      return false;
-    default:
-      return true;
-  }
+  return !info_of(fault.kind).name.starts_with("upstream_");
 }
 
 Span undisturbed(const Scenario& scenario) {
@@ -221,9 +208,8 @@ std::optional<Span> mended(const Scenario& scenario) {
 
 Objection object_to_instant(const EndlessInstant& instant, Span at,
                             const std::vector<JobEvent>& last) {
-  std::string text = "the time stands still at " +
-                     std::to_string(static_cast<double>(at.count()) / 1'000'000) +
-                     " s: " + std::to_string(instant.events()) + " events have run there; ";
+  std::string text = "the time stands still at " + seconds_text(at) + ": " +
+                     std::to_string(instant.events()) + " events have run there; ";
   text += last.empty() ? "none was of a job" : "the last of jobs: ";
   for (const JobEvent& event : last) {
     text += (&event == &last.front() ? "job " : ", job ") + std::to_string(event.job) +

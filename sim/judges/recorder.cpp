@@ -29,19 +29,8 @@ Span series_step(Span duration) noexcept {
 }
 
 std::string_view name_of(JobEvent::What what) {
-  switch (what) {
-    case JobEvent::What::came:
-      return "came";
-    case JobEvent::What::sent:
-      return "sent";
-    case JobEvent::What::answered:
-      return "answered";
-    case JobEvent::What::gave_up:
-      return "gave_up";
-    case JobEvent::What::lost:
-      return "lost";
-  }
-  return "";
+  static constexpr std::string_view names[] = {"came", "sent", "answered", "gave_up", "lost"};
+  return names[static_cast<std::size_t>(what)];
 }
 
 Recorder::Recorder(const Scenario& scenario, Time start)

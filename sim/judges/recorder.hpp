@@ -133,7 +133,6 @@ class Recorder {
   [[nodiscard]] bool counts_at(Time now) const noexcept { return now >= counted_from_; }
   std::uint32_t& in(std::vector<std::uint32_t>& column, Time now) noexcept;
   void waited(const Job& job, Span span);
-  void open(const Job& job);
   void close(const Job& job, Time now);
   void tell(const Job& job, Time now, JobEvent::What what, int status = 0);
 

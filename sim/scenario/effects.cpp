@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <initializer_list>
 #include <iterator>
 
 #include "sim/scenario/parameters.hpp"
@@ -24,17 +23,19 @@ using Fault = FaultPlan::Kind;
 using Retries = ClientOptions::Retries;
 using Wait = LimiterOptions::Wait;
 
-bool comes(const S& s, std::initializer_list<Arrive> kinds) {
-  return std::ranges::find(kinds, s.arrivals.kind) != kinds.end();
+template <Arrive... kinds>
+bool comes(const S& s) {
+  return ((s.arrivals.kind == kinds) || ...);
 }
-bool is(const S& s, std::initializer_list<Limit> kinds) {
-  return std::ranges::find(kinds, s.limiter.kind) != kinds.end();
+template <Limit... kinds>
+bool is(const S& s) {
+  return ((s.limiter.kind == kinds) || ...);
 }
 bool has_fault(const S& s, Fault kind) {
   return std::ranges::any_of(s.faults, [kind](const FaultPlan& f) { return f.kind == kind; });
 }
 
-bool limits(const S& s) { return !is(s, {Limit::none, Limit::ideal}); }
+bool limits(const S& s) { return !is<Limit::none, Limit::ideal>(s); }
 bool has_shadow(const S& s) {
   return s.limiter.shadow != Limit::none && s.limiter.kind != Limit::ideal;
 }
@@ -71,83 +72,66 @@ struct Need {
   std::string_view remedy;
 };
 
-constexpr auto* sheds = +[](const S& s) { return is(s, {Limit::utilization_shedder}); };
+constexpr auto* sheds = is<Limit::utilization_shedder>;
 constexpr std::string_view a_shedder = "limiter.kind = \"utilization_shedder\"";
 constexpr std::string_view a_limiter_in_the_store =
     "a limiter or gates in the store: limiter.scope = \"shared\", and a limiter.kind other than "
     "\"none\" and \"ideal\"";
 constexpr std::string_view a_mean_phase = "arrivals.kind = \"mmpp\"";
+constexpr std::string_view a_phase = "arrivals.kind = \"on_off\" or \"mmpp\"";
+constexpr std::string_view a_day = "arrivals.kind = \"diurnal\"";
+constexpr std::string_view a_spike = "arrivals.kind = \"spike\"";
+constexpr std::string_view a_factor = "an arrivals.factor other than 1";
+constexpr std::string_view clients = "arrivals.kind = \"closed\"";
+constexpr std::string_view no_trace =
+    "an arrivals.kind other than \"trace\", whose calls have keys";
+constexpr std::string_view two_keys = "two of jobs.keys or more";
+constexpr std::string_view a_limiter = "a limiter.kind other than \"none\" and \"ideal\"";
+constexpr std::string_view refusals = "upstream.limits, without which no call is answered 429";
+constexpr std::string_view another_retry = "client.retries other than \"none\"";
 
 const Need needs[] = {
     {"fleet.spread",
-     [](const S& s) {
-       return comes(
-           s, {Arrive::poisson, Arrive::on_off, Arrive::mmpp, Arrive::diurnal, Arrive::spike});
-     },
+     comes<Arrive::poisson, Arrive::on_off, Arrive::mmpp, Arrive::diurnal, Arrive::spike>,
      "arrivals.kind = \"poisson\", \"on_off\", \"mmpp\", \"diurnal\" or \"spike\""},
     {"fleet.spread", [](const S& s) { return s.fleet.workers > 1; },
      "two of fleet.workers or more"},
-    {"arrivals.rate",
-     [](const S& s) {
-       return comes(s, {Arrive::constant, Arrive::poisson, Arrive::diurnal, Arrive::spike});
-     },
+    {"arrivals.rate", comes<Arrive::constant, Arrive::poisson, Arrive::diurnal, Arrive::spike>,
      "arrivals.kind = \"constant\", \"poisson\", \"diurnal\" or \"spike\""},
-    {"arrivals.load", [](const S& s) { return !comes(s, {Arrive::closed}); },
+    {"arrivals.load", [](const S& s) { return !comes<Arrive::closed>(s); },
      "an arrivals.kind other than \"closed\", whose clients come when they have been served; "
      "arrivals.clients and arrivals.think change their load"},
-    {"arrivals.load", [](const S& s) { return !comes(s, {Arrive::trace}); },
+    {"arrivals.load", [](const S& s) { return !comes<Arrive::trace>(s); },
      "an arrivals.kind other than \"trace\"; limiter.limit changes the load of a trace"},
-    {"arrivals.busy",
-     [](const S& s) {
-       return comes(s, {Arrive::on_off, Arrive::mmpp});
-     },
-     "arrivals.kind = \"on_off\" or \"mmpp\""},
+    {"arrivals.busy", comes<Arrive::on_off, Arrive::mmpp>, a_phase},
+    {"arrivals.calm", comes<Arrive::on_off, Arrive::mmpp>, a_phase},
     {"arrivals.calm",
-     [](const S& s) {
-       return comes(s, {Arrive::on_off, Arrive::mmpp});
-     },
-     "arrivals.kind = \"on_off\" or \"mmpp\""},
-    {"arrivals.calm",
-     [](const S& s) { return !comes(s, {Arrive::on_off}) || s.arrivals.phase < s.duration; },
+     [](const S& s) { return !comes<Arrive::on_off>(s) || s.arrivals.phase < s.duration; },
      "an arrivals.phase that is shorter than run.duration: the first one is busy"},
-    {"arrivals.phase", [](const S& s) { return comes(s, {Arrive::on_off}); },
-     "arrivals.kind = \"on_off\""},
-    {"arrivals.busy_for", [](const S& s) { return comes(s, {Arrive::mmpp}); }, a_mean_phase},
-    {"arrivals.calm_for", [](const S& s) { return comes(s, {Arrive::mmpp}); }, a_mean_phase},
-    {"arrivals.swing", [](const S& s) { return comes(s, {Arrive::diurnal}); },
-     "arrivals.kind = \"diurnal\""},
-    {"arrivals.period", [](const S& s) { return comes(s, {Arrive::diurnal}); },
-     "arrivals.kind = \"diurnal\""},
+    {"arrivals.phase", comes<Arrive::on_off>, "arrivals.kind = \"on_off\""},
+    {"arrivals.busy_for", comes<Arrive::mmpp>, a_mean_phase},
+    {"arrivals.calm_for", comes<Arrive::mmpp>, a_mean_phase},
+    {"arrivals.swing", comes<Arrive::diurnal>, a_day},
+    {"arrivals.period", comes<Arrive::diurnal>, a_day},
     {"arrivals.period", [](const S& s) { return s.arrivals.swing != 0; },
      "an arrivals.swing above 0"},
-    {"arrivals.factor", [](const S& s) { return comes(s, {Arrive::spike}); },
-     "arrivals.kind = \"spike\""},
+    {"arrivals.factor", comes<Arrive::spike>, a_spike},
     {"arrivals.factor", [](const S& s) { return s.arrivals.length > Span{0}; },
      "an arrivals.length above 0s"},
-    {"arrivals.from", [](const S& s) { return comes(s, {Arrive::spike}); },
-     "arrivals.kind = \"spike\""},
-    {"arrivals.from", [](const S& s) { return s.arrivals.factor != 1; },
-     "an arrivals.factor other than 1"},
-    {"arrivals.length", [](const S& s) { return comes(s, {Arrive::spike}); },
-     "arrivals.kind = \"spike\""},
-    {"arrivals.length", [](const S& s) { return s.arrivals.factor != 1; },
-     "an arrivals.factor other than 1"},
-    {"arrivals.clients", [](const S& s) { return comes(s, {Arrive::closed}); },
-     "arrivals.kind = \"closed\""},
-    {"arrivals.think", [](const S& s) { return comes(s, {Arrive::closed}); },
-     "arrivals.kind = \"closed\""},
-    {"arrivals.bursts", [](const S& s) { return comes(s, {Arrive::bursts}); },
-     "arrivals.kind = \"bursts\""},
-    {"arrivals.file", [](const S& s) { return comes(s, {Arrive::trace}); },
-     "arrivals.kind = \"trace\""},
+    {"arrivals.from", comes<Arrive::spike>, a_spike},
+    {"arrivals.from", [](const S& s) { return s.arrivals.factor != 1; }, a_factor},
+    {"arrivals.length", comes<Arrive::spike>, a_spike},
+    {"arrivals.length", [](const S& s) { return s.arrivals.factor != 1; }, a_factor},
+    {"arrivals.clients", comes<Arrive::closed>, clients},
+    {"arrivals.think", comes<Arrive::closed>, clients},
+    {"arrivals.bursts", comes<Arrive::bursts>, "arrivals.kind = \"bursts\""},
+    {"arrivals.file", comes<Arrive::trace>, "arrivals.kind = \"trace\""},
 
     // A program gives the number of a trace's keys with it; of a file, they are counted.
     {"jobs.keys",
-     [](const S& s) { return !comes(s, {Arrive::trace}) || s.arrivals.trace != nullptr; },
-     "an arrivals.kind other than \"trace\", whose calls have keys"},
-    {"jobs.pick", [](const S& s) { return !comes(s, {Arrive::trace}); },
-     "an arrivals.kind other than \"trace\", whose calls have keys"},
-    {"jobs.pick", keys_differ, "two of jobs.keys or more"},
+     [](const S& s) { return !comes<Arrive::trace>(s) || s.arrivals.trace != nullptr; }, no_trace},
+    {"jobs.pick", [](const S& s) { return !comes<Arrive::trace>(s); }, no_trace},
+    {"jobs.pick", keys_differ, two_keys},
     {"jobs.exponent",
      [](const S& s) { return keys_differ(s) && s.jobs.pick == JobOptions::Pick::zipf; },
      "jobs.pick = \"zipf\", and two of jobs.keys or more"},
@@ -157,8 +141,8 @@ const Need needs[] = {
     {"jobs.cost",
      [](const S& s) {
        return has_shadow(s) ||
-              is(s, {Limit::token_bucket, Limit::sliding_window, Limit::fixed_window,
-                     Limit::sliding_window_counter, Limit::learned_rate, Limit::concurrency});
+              is<Limit::token_bucket, Limit::sliding_window, Limit::fixed_window,
+                 Limit::sliding_window_counter, Limit::learned_rate, Limit::concurrency>(s);
      },
      "a limiter.kind that counts units: a bucket, a window, \"learned_rate\" or \"concurrency\""},
     {"jobs.patience",
@@ -169,32 +153,29 @@ const Need needs[] = {
      "jobs that wait: limiter.wait = \"queue\" or \"poll\" with a limiter, client.retries other "
      "than \"none\", or client.adaptive"},
 
-    {"limiter.scope", [](const S& s) { return limits(s) || has_shadow(s); },
-     "a limiter.kind other than \"none\" and \"ideal\""},
+    {"limiter.scope", [](const S& s) { return limits(s) || has_shadow(s); }, a_limiter},
     {"limiter.wait", [](const S& s) { return limits(s) || has_shadow(s) || has_gates(s); },
-     "a limiter.kind other than \"none\" and \"ideal\""},
+     a_limiter},
     {"limiter.limit",
      [](const S& s) {
        return has_shadow(s) ||
-              (limits(s) && !is(s, {Limit::concurrency, Limit::utilization_shedder})) ||
-              (is(s, {Limit::concurrency}) && s.limiter.burst == 0);
+              (limits(s) && !is<Limit::concurrency, Limit::utilization_shedder>(s)) ||
+              (is<Limit::concurrency>(s) && s.limiter.burst == 0);
      },
      "a limiter.kind with a rate: a bucket, a window, \"slot_lock\" or \"learned_rate\" (the "
      "places of \"concurrency\" are limiter.burst)"},
     {"limiter.burst",
      [](const S& s) {
-       return is(s, {Limit::token_bucket, Limit::concurrency}) ||
+       return is<Limit::token_bucket, Limit::concurrency>(s) ||
               (has_shadow(s) && s.limiter.shadow == Limit::token_bucket);
      },
      "limiter.kind = \"token_bucket\" or \"concurrency\""},
     {"limiter.by_key",
-     [](const S& s) {
-       return has_shadow(s) || (limits(s) && !is(s, {Limit::utilization_shedder}));
-     },
+     [](const S& s) { return has_shadow(s) || (limits(s) && !is<Limit::utilization_shedder>(s)); },
      "a limiter.kind with keys: a bucket, a window, \"slot_lock\", \"learned_rate\" or "
      "\"concurrency\""},
-    {"limiter.by_key", [](const S& s) { return s.jobs.keys > 1 || comes(s, {Arrive::trace}); },
-     "two of jobs.keys or more"},
+    {"limiter.by_key", [](const S& s) { return s.jobs.keys > 1 || comes<Arrive::trace>(s); },
+     two_keys},
     // The store of one process has no line, and who prefetches does not ask for a turn.
     {"limiter.fleet_order",
      [](const S& s) {
@@ -210,7 +191,7 @@ const Need needs[] = {
      "\"sliding_window_counter\""},
     {"limiter.most", [](const S& s) { return prefetches(s) && s.limiter.hold != Span{0}; },
      "limiter.hold"},
-    {"limiter.shadow", [](const S& s) { return !is(s, {Limit::ideal}); },
+    {"limiter.shadow", [](const S& s) { return !is<Limit::ideal>(s); },
      "a limiter.kind other than \"ideal\""},
     {"limiter.good", sheds, a_shedder},
     {"limiter.bad", sheds, a_shedder},
@@ -231,10 +212,10 @@ const Need needs[] = {
     {"upstream.queue", [](const S& s) { return s.upstream.servers != 0; }, "upstream.servers"},
     {"upstream.crowding", [](const S& s) { return s.upstream.latency.max() > Span{0}; },
      "an upstream.latency above 0s"},
-    {"upstream.retry_after", answers_429, "upstream.limits, without which no call is answered 429"},
+    {"upstream.retry_after", answers_429, refusals},
     {"upstream.retry_after", [](const S& s) { return retries(s) || has_gates(s); },
      "client.retries other than \"none\", or limiter.gates"},
-    {"upstream.penalty", answers_429, "upstream.limits, without which no call is answered 429"},
+    {"upstream.penalty", answers_429, refusals},
 
     {"client.retries", [](const S& s) { return s.client.attempts > 1 || pauses_anyway(s); },
      "client.attempts above 1"},
@@ -247,12 +228,12 @@ const Need needs[] = {
      },
      "client.retries = \"exponential\", \"full\", \"equal\" or \"decorrelated\""},
     {"client.attempts", [](const S& s) { return s.client.retries != Retries::none; },
-     "client.retries other than \"none\""},
-    {"client.budget", retries, "client.retries other than \"none\""},
+     another_retry},
+    {"client.budget", retries, another_retry},
     {"client.breaker", calls_fail,
      "calls that fail otherwise than by a 429: upstream.failures, upstream.queue, client.timeout, "
      "or a fault of kind upstream_down"},
-    {"client.adaptive", answers_429, "upstream.limits, without which no call is answered 429"},
+    {"client.adaptive", answers_429, refusals},
     {"client.throttle_window", [](const S& s) { return s.client.throttle != 0; },
      "client.throttle"},
 
@@ -262,31 +243,16 @@ const Need needs[] = {
 
 /// What a kind of fault needs besides its own values.
 std::string_view fault_needs(const S& s, Fault kind) {
-  switch (kind) {
-    case Fault::store_slow:
-      if (asks_store(s) && s.store.service.max() == Span{0}) return "a store.service above 0s";
-      [[fallthrough]];
-    case Fault::store_down:
-    case Fault::store_silent:
-    case Fault::store_paused:
-    case Fault::store_failover:
-    case Fault::store_lost:
-    case Fault::network_cut:
-    case Fault::network_loss:
-    case Fault::answers_lost:
-    case Fault::network_doubled:
-      return asks_store(s) ? std::string_view() : a_limiter_in_the_store;
-    case Fault::clock_step:
-      if (!asks_store(s)) return a_limiter_in_the_store;
-      return s.clock.offset == Span{0} && s.clock.drift == 0
-                 ? "clock.offset or clock.drift, without which workers have no clocks of their own"
-                 : std::string_view();
-    case Fault::upstream_slow:
-      return s.upstream.latency.max() == Span{0} ? "an upstream.latency above 0s"
-                                                 : std::string_view();
-    default:
-      return {};
-  }
+  constexpr std::string_view clocks =
+      "clock.offset or clock.drift, without which workers have no clocks of their own";
+  const bool is_of_store = kind <= Fault::network_doubled || kind == Fault::clock_step;
+  if (is_of_store && !asks_store(s)) return a_limiter_in_the_store;
+  const bool takes_no_time =
+      (kind == Fault::store_slow ? s.store.service : s.upstream.latency).max() == Span{0};
+  if (kind == Fault::store_slow && takes_no_time) return "a store.service above 0s";
+  if (kind == Fault::upstream_slow && takes_no_time) return "an upstream.latency above 0s";
+  const bool has_clocks = s.clock.offset != Span{0} || s.clock.drift != 0;
+  return kind == Fault::clock_step && !has_clocks ? clocks : std::string_view();
 }
 
 /// Whether `factor` times this number is the number again.
@@ -328,11 +294,11 @@ std::string_view useless_value(const FaultPlan& fault) {
   return {};
 }
 
-std::string seconds(Span span) {
+}  // namespace
+
+std::string seconds_text(Span span) {
   return std::to_string(static_cast<double>(span.count()) / 1'000'000) + " s";
 }
-
-}  // namespace
 
 std::string needs_of(std::string_view path) {
   std::string text;
@@ -352,7 +318,7 @@ std::string idle(const Scenario& scenario, std::string_view path) {
 }
 
 std::string name_for_people(const FaultPlan& fault) {
-  return "the fault " + std::string(info_of(fault.kind).name) + " at " + seconds(fault.at);
+  return "the fault " + std::string(info_of(fault.kind).name) + " at " + seconds_text(fault.at);
 }
 
 std::string idle(const Scenario& scenario, const FaultPlan& fault) {

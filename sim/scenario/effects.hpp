@@ -22,7 +22,9 @@ namespace sluice::sim::scenario {
 /// The same of a fault, or of a value of it that its kind does not take.
 [[nodiscard]] std::string idle(const Scenario& scenario, const FaultPlan& fault);
 
-/// "the fault store_down at 20 s".
+/// "20.000000 s".
+[[nodiscard]] std::string seconds_text(Span span);
+/// "the fault store_down at 20.000000 s".
 [[nodiscard]] std::string name_for_people(const FaultPlan& fault);
 
 /// Throws std::invalid_argument for what contradicts itself. validate() also refuses what is idle.

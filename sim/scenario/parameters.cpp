@@ -150,13 +150,8 @@ constexpr Parameter any(std::string_view path, std::string_view standard, std::s
   constexpr auto setter = [](Scenario& scenario, const Texts& texts) {
     read(texts.front(), scenario.*section.*member);
   };
-  return {path,
-          standard,
-          help,
-          false,
-          setter,
-          differs<section, member>,
-          form_of_member<section, member>};
+  constexpr auto what = form_of_member<section, member>;
+  return {path, standard, help, false, setter, differs<section, member>, what};
 }
 template <auto section, auto member, Word least, Word most>
 constexpr Parameter count(std::string_view path, std::string_view standard, std::string_view help) {
@@ -185,13 +180,8 @@ constexpr Parameter list(std::string_view path, std::string_view standard, std::
     values.clear();
     for (const std::string& text : texts) read(text, values.emplace_back());
   };
-  return {path,
-          standard,
-          help,
-          true,
-          setter,
-          differs<section, member>,
-          form_of_member<section, member>};
+  constexpr auto what = form_of_member<section, member>;
+  return {path, standard, help, true, setter, differs<section, member>, what};
 }
 
 using S = Scenario;
@@ -204,9 +194,6 @@ using U = ApiOptions;
 using C = ClientOptions;
 using K = ClockOptions;
 
-constexpr Word least_events_per_instant = 1000;
-constexpr Word most_events_per_instant = 1'000'000'000'000;
-
 const Parameter table[] = {
     {"run.duration", "1min", "virtual time", false,
      [](S& s, const Texts& t) { read(t.front(), s.duration); },
@@ -218,14 +205,11 @@ const Parameter table[] = {
     {"run.events_per_instant", "10000000",
      "so many at one instant, beyond 100 for each job of a burst or trace, end the run", false,
      [](S& s, const Texts& t) {
-       s.events_per_instant = static_cast<std::uint64_t>(
-           parse_count(t.front(), least_events_per_instant, most_events_per_instant));
+       s.events_per_instant =
+           static_cast<std::uint64_t>(parse_count(t.front(), 1000, 1'000'000'000'000));
      },
      [](const S& s) { return s.events_per_instant != S{}.events_per_instant; },
-     [] {
-       return std::to_string(least_events_per_instant) + " to " +
-              std::to_string(most_events_per_instant);
-     }},
+     [] { return std::string("1000 to 1000000000000"); }},
 
     count<&S::fleet, &F::workers, 1, 5000>("fleet.workers", "10", "worker processes, 1 to 5000"),
     any<&S::fleet, &F::spread>("fleet.spread", "equal",
@@ -384,10 +368,8 @@ void set(Scenario& scenario, std::string_view path, const Texts& texts) {
   if (found == std::end(table)) {
     std::vector<std::string_view> paths;
     for (const Parameter& parameter : table) paths.push_back(parameter.path);
-    const std::string_view near = nearest(path, paths);
-    throw std::invalid_argument(
-        std::string(path) + ": there is no such parameter" +
-        (near.empty() ? std::string() : "; did you mean " + std::string(near) + "?"));
+    throw std::invalid_argument(std::string(path) + ": there is no such parameter" +
+                                did_you_mean(path, paths));
   }
   try {
     if (!found->is_list && texts.size() != 1) {

@@ -121,10 +121,18 @@ std::string_view trim(std::string_view text) {
   return text;
 }
 
-void expected(std::string_view what, std::string_view text, std::string_view near) {
+void expected(std::string_view what, std::string_view text,
+              std::span<const std::string_view> names) {
   throw std::invalid_argument("expected " + std::string(what) + ", got " +
                               (text.empty() ? "nothing" : "\"" + std::string(text) + "\"") +
-                              (near.empty() ? "" : "; did you mean " + std::string(near) + "?"));
+                              did_you_mean(text, names));
+}
+
+std::string did_you_mean(std::string_view name, std::span<const std::string_view> names,
+                         std::string_view quote) {
+  const std::string near(nearest(name, names));
+  if (near.empty()) return {};
+  return "; did you mean " + std::string(quote) + near + std::string(quote) + "?";
 }
 
 double parse_number(std::string_view text, double least, double most) {

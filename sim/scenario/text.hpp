@@ -14,9 +14,13 @@
 
 namespace sluice::sim::scenario {
 
-/// "expected `what`, got `text`; did you mean `near`?", the last if it is not empty.
+/// "expected `what`, got `text`; did you mean x?", the last if one of the names is near.
 [[noreturn]] void expected(std::string_view what, std::string_view text,
-                           std::string_view near = {});
+                           std::span<const std::string_view> names = {});
+/// "; did you mean x?", where x is the nearest of the names; "" if none is near.
+[[nodiscard]] std::string did_you_mean(std::string_view name,
+                                       std::span<const std::string_view> names,
+                                       std::string_view quote = {});
 
 /// Without the space around it.
 [[nodiscard]] std::string_view trim(std::string_view text);
@@ -54,7 +58,7 @@ template <class Named>
   }
   std::string all;
   for (const std::string_view name : names) (all += all.empty() ? "" : ", ") += name;
-  expected("one of " + all, text, nearest(text, names));
+  expected("one of " + all, text, names);
 }
 
 }  // namespace sluice::sim::scenario

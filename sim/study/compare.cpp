@@ -52,10 +52,8 @@ void keep_variant(Study& study, const std::string& name) {
   if (found == study.variants.end()) {
     std::vector<std::string_view> names;
     for (const Variant& variant : study.variants) names.emplace_back(variant.name);
-    const std::string_view near = nearest(name, names);
-    throw std::invalid_argument(
-        fmt::format("{} has no variant \"{}\"{}", study.name, name,
-                    near.empty() ? "" : fmt::format("; did you mean \"{}\"?", near)));
+    throw std::invalid_argument(fmt::format("{} has no variant \"{}\"{}", study.name, name,
+                                            did_you_mean(name, names, "\"")));
   }
   const Variant kept = *found;
   study.variants = {kept};

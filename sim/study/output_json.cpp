@@ -3,7 +3,6 @@
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <stdexcept>
 
 #include "sim/judges/judges.hpp"
@@ -18,14 +17,7 @@ using Json = nlohmann::ordered_json;
 constexpr int format = 2;
 
 const char* text_of(Status status) {
-  switch (status) {
-    case Status::holds:
-      return "holds";
-    case Status::fails:
-      return "fails";
-    default:
-      return "undecided";
-  }
+  return status == Status::holds ? "holds" : status == Status::fails ? "fails" : "undecided";
 }
 
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
@@ -46,14 +38,8 @@ Json estimate_json(const Estimate& estimate, Span seen) {
 }
 
 const char* text_of(MetricInfo::Better better) {
-  switch (better) {
-    case MetricInfo::Better::less:
-      return "less";
-    case MetricInfo::Better::more:
-      return "more";
-    default:
-      return "";
-  }
+  using Better = MetricInfo::Better;
+  return better == Better::less ? "less" : better == Better::more ? "more" : "";
 }
 
 Json metrics_json() {
@@ -141,8 +127,6 @@ Json row_json(const StudyResult& result, const Row& row) {
     windows.push_back(
         {{"limit", window.limit}, {"window_us", window.window.count()}, {"worst", window.worst}});
   }
-  std::ostringstream trace;
-  trace << std::hex << row.first.trace;
   Json settings = Json::object();
   for (const Setting& setting : study.variants[row.variant].settings) {
     settings[setting.path] = joined(setting.texts);
@@ -152,7 +136,7 @@ Json row_json(const StudyResult& result, const Row& row) {
       {"point", row.point},
       {"parameters", settings},
       {"warmup_us", row.warm_up.count()},
-      {"trace", trace.str()},
+      {"trace", fmt::format("{:x}", row.first.trace)},
       {"figures", figures},
       {"charts_of", {{"replication", 1}, {"of", result.replications}, {"seed", seed_of(study, 0)}}},
       {"series", series_json(row.first.series)},
@@ -183,15 +167,15 @@ Json sweep_json(const Study& study) {
   if (study.sweeps.empty()) return nullptr;
   Json values = Json::array();
   for (std::size_t i = 0; i < study.points(); ++i) values.push_back(study.point_text(i));
-  std::string paths;
+  Texts paths;
   Json axes = Json::array();
   for (const Sweep& sweep : study.sweeps) {
-    paths += (paths.empty() ? "" : ", ") + sweep.path;
+    paths.push_back(sweep.path);
     Json texts = Json::array();
     for (const Texts& value : sweep.values) texts.push_back(joined(value));
     axes.push_back({{"parameter", sweep.path}, {"values", texts}});
   }
-  Json json = {{"parameter", paths}, {"values", values}};
+  Json json = {{"parameter", joined(paths)}, {"values", values}};
   if (study.sweeps.size() > 1) json["axes"] = axes;
   return json;
 }
@@ -254,12 +238,8 @@ std::string to_html(const std::string& json, const std::filesystem::path& page) 
     throw std::runtime_error(page.string() + ": the page of the report cannot be read");
   }
   std::string safe;
-  for (const char letter : json) {
-    if (letter == '<') {
-      safe += "\\u003c";  // no text of a scenario can end the script element
-    } else {
-      safe += letter;
-    }
+  for (const char letter : json) {  // no text of a scenario can end the script element
+    safe += letter == '<' ? std::string("\\u003c") : std::string(1, letter);
   }
   return html.replace(at, place.size(), safe);
 }

@@ -28,14 +28,9 @@ std::string row_name(const Study& study, const Row& row) {
 }
 
 const char* mark(Status status) {
-  switch (status) {
-    case Status::holds:
-      return "holds     ";
-    case Status::fails:
-      return "FAILS     ";
-    default:
-      return "undecided ";
-  }
+  return status == Status::holds   ? "holds     "
+         : status == Status::fails ? "FAILS     "
+                                   : "undecided ";
 }
 
 /// " of 6 points (2 of arrivals.load x 3 of jobs.keys)".

@@ -104,6 +104,7 @@ class StudyRun {
     return std::move(result_);
   }
 
+ private:
   /// Fills in the warm-ups of the rows. False if it was stopped.
   bool find_warm_ups() {
     std::vector<Automatic> rows;
@@ -133,19 +134,11 @@ class StudyRun {
     return true;
   }
 
-  [[nodiscard]] const std::vector<Row>& rows() const noexcept { return result_.rows; }
-
- private:
   /// A row whose warm-up pilots find.
   struct Automatic {
     Row& row;
     Scenario scenario;
     std::vector<std::vector<std::uint64_t>> series;
-  };
-  struct Objected {
-    std::size_t row;
-    std::size_t replication;
-    Objection objection;
   };
 
   /// What `function` returns; an error of it names the row.
@@ -304,14 +297,6 @@ std::uint64_t seed_of(const Study& study, std::size_t replication) {
 
 StudyResult run_study(const Study& study, const StudyOptions& options) {
   return StudyRun(study, options).run();
-}
-
-std::vector<Span> warm_ups(const Study& study, const StudyOptions& options) {
-  StudyRun run(study, options);
-  if (!run.find_warm_ups()) throw Stopped();
-  std::vector<Span> spans;
-  for (const Row& row : run.rows()) spans.push_back(row.warm_up);
-  return spans;
 }
 
 Study single_run(const Study& study, std::size_t variant, std::size_t point,

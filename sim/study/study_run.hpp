@@ -108,9 +108,6 @@ struct StudyOptions {
 /// run and find_warm_up() throw. REQUIRES: the study outlives the result.
 [[nodiscard]] StudyResult run_study(const Study& study, const StudyOptions& options = {});
 
-/// The warm-up of each row, in the order of StudyResult::rows. Throws Stopped, and as run_study().
-[[nodiscard]] std::vector<Span> warm_ups(const Study& study, const StudyOptions& options = {});
-
 /// A study of one run, which repeats a replication of a row. `warm_up`: of the row. Without it,
 /// pilots find an automatic one of this variant alone.
 [[nodiscard]] Study single_run(const Study& study, std::size_t variant, std::size_t point,

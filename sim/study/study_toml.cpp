@@ -95,10 +95,7 @@ void read_keys(const toml::table& table, std::span<const Reader> readers) {
     if (found == readers.end()) {
       std::vector<std::string_view> known;
       for (const Reader& reader : readers) known.push_back(reader.key);
-      const std::string_view near = nearest(name, known);
-      fail(where(node),
-           name + ": there is no such key here" +
-               (near.empty() ? std::string() : "; did you mean " + std::string(near) + "?"));
+      fail(where(node), name + ": there is no such key here" + did_you_mean(name, known));
     }
     at(node, name, [&found, &value = node] { found->read(value); });
   }
@@ -475,12 +472,10 @@ void check_point(const Study& study, const Expectation& expectation) {
     const auto swept = std::ranges::find(study.sweeps, path, &Sweep::path);
     if (swept == study.sweeps.end()) fail(expectation.where, "at: " + path + " is not swept");
     if (std::ranges::find(swept->values, texts) != swept->values.end()) continue;
-    std::string all;
-    for (std::size_t i = 0; i < swept->values.size(); ++i) {
-      all += (i == 0 ? "" : ", ") + joined(swept->values[i]);
-    }
+    Texts all;
+    std::ranges::transform(swept->values, std::back_inserter(all), joined);
     fail(expectation.where,
-         "at: " + joined(texts) + " is not a value of the sweep of " + path + ": " + all);
+         "at: " + joined(texts) + " is not a value of the sweep of " + path + ": " + joined(all));
   }
 }
 
@@ -496,20 +491,16 @@ void check_names(const Study& study, const std::string& file) {
   for (const Expectation& expectation : study.expectations) {
     for (const std::string& name : {expectation.variant, expectation.of}) {
       if (name.empty() || std::ranges::find(names, name) != names.end()) continue;
-      const std::string_view near = nearest(name, names);
-      fail(expectation.where,
-           "there is no variant \"" + name + "\"" +
-               (near.empty() ? "" : "; did you mean " + std::string(near) + "?"));
+      fail(expectation.where, "there is no variant \"" + name + "\"" + did_you_mean(name, names));
     }
     check_point(study, expectation);
     if (expectation.at.empty()) continue;
     std::vector<std::string> points;
     for (std::size_t i = 0; i < study.points(); ++i) points.push_back(study.point_text(i));
     if (std::ranges::find(points, expectation.at) != points.end()) continue;
-    std::string all;
-    for (const std::string& point : points) (all += all.empty() ? "" : ", ") += point;
-    fail(expectation.where, "at: \"" + expectation.at + "\" is not a value of the sweep" +
-                                (all.empty() ? ", because there is none" : ": " + all));
+    fail(expectation.where,
+         "at: \"" + expectation.at + "\" is not a value of the sweep" +
+             (study.sweeps.empty() ? ", because there is none" : ": " + joined(points)));
   }
 }
 

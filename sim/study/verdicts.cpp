@@ -86,6 +86,12 @@ Verdict verdict_of(const StudyResult& result, const Expectation& expectation, co
           value};
 }
 
+bool has_judgement(const StudyResult& result, const Row& row, const std::string& judge) {
+  return std::ranges::any_of(result.judgements, [&](const Judgement& each) {
+    return each.judge == judge && each.variant == row.variant && each.point == row.point;
+  });
+}
+
 /// Judges that need all replications: what must happen in some, or in none.
 void judge_events(StudyResult& result, const std::vector<std::string>& names, bool wanted) {
   for (const std::string& name : names) {
@@ -108,11 +114,7 @@ void judge_events(StudyResult& result, const std::vector<std::string>& names, bo
 
 void note_objection(StudyResult& result, const Row& row, std::size_t replication,
                     const Objection& objection) {
-  const bool known = std::ranges::any_of(result.judgements, [&](const Judgement& judgement) {
-    return judgement.judge == objection.judge && judgement.variant == row.variant &&
-           judgement.point == row.point;
-  });
-  if (known) return;
+  if (has_judgement(result, row, objection.judge)) return;
   result.judgements.push_back(
       {objection.judge, row.variant, true, objection.text, replication, row.point});
 }
@@ -121,11 +123,8 @@ void judge(StudyResult& result) {
   const Study& study = *result.study;
   for (const Row& row : result.rows) {
     for (const std::string& name : row.first.judges) {
-      const bool objects = std::ranges::any_of(result.judgements, [&](const Judgement& judgement) {
-        return judgement.judge == name && judgement.variant == row.variant &&
-               judgement.point == row.point;
-      });
-      if (!objects) result.judgements.push_back({name, row.variant, false, {}, {}, row.point});
+      if (!has_judgement(result, row, name))
+        result.judgements.push_back({name, row.variant, false, {}, {}, row.point});
     }
   }
   judge_events(result, study.judges.sometimes, true);

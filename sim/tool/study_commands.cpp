@@ -76,6 +76,11 @@ Shared add_all_options(CLI::App& command) {
   return options;
 }
 
+/// What a command does once it is parsed.
+void on_command(CLI::App& command, Command& chosen, const Command& act) {
+  command.callback([act, &chosen] { chosen = act; });
+}
+
 /// Runs and reports a study; prints how to repeat what a judge objects to.
 int run_and_report(const Study& study, const SessionOptions& options, const std::string& command) {
   if (study.sweeps.size() > 1) {
@@ -98,36 +103,27 @@ int run_and_report(const Study& study, const SessionOptions& options, const std:
 }
 
 void add_reference(CLI::App& app, Command& chosen) {
-  app.add_subcommand("parameters", "What a scenario can set, and the faults that it can have")
-      ->callback([&chosen] {
-        chosen = [] {
-          fmt::print("{}", parameters_text());
-          return held;
-        };
-      });
-  app.add_subcommand("metrics", "The figures that expectations, headlines and judges name")
-      ->callback([&chosen] {
-        chosen = [] {
-          fmt::print("{}", metrics_text());
-          return held;
-        };
-      });
+  const auto add = [&](const char* name, const char* what, std::string (*text)()) {
+    on_command(*app.add_subcommand(name, what), chosen, [text] {
+      fmt::print("{}", text());
+      return held;
+    });
+  };
+  add("parameters", "What a scenario can set, and the faults that it can have", &parameters_text);
+  add("metrics", "The figures that expectations, headlines and judges name", &metrics_text);
 }
 
 void add_list(CLI::App& app, Command& chosen) {
-  app.add_subcommand("list", "The scenarios and their questions")->callback([&chosen] {
-    chosen = [] {
-      Table table({"scenario", ""});
-      std::string text;
-      for (const std::string& name : scenario_names()) {
-        SessionOptions options;
-        options.scenario = name;
-        text += fmt::format("  {:<18}{}\n", name, load(options).question);
-      }
-      fmt::print("{}\nsluice-sim run NAME runs one; {} has their files.\n", text,
-                 scenario_folder().string());
-      return held;
-    };
+  on_command(*app.add_subcommand("list", "The scenarios and their questions"), chosen, [] {
+    std::string text;
+    for (const std::string& name : scenario_names()) {
+      SessionOptions options;
+      options.scenario = name;
+      text += fmt::format("  {:<18}{}\n", name, load(options).question);
+    }
+    fmt::print("{}\nsluice-sim run NAME runs one; {} has their files.\n", text,
+               scenario_folder().string());
+    return held;
   });
 }
 
@@ -144,25 +140,23 @@ void add_run(CLI::App& app, Command& chosen) {
                    "Run one replication, and write its events: as lines of JSON to a file\n"
                    "*.jsonl, else for https://ui.perfetto.dev")
       ->excludes(runs_twice);
-  command->callback([=, &chosen] {
-    chosen = [=] {
-      const Study study = load(*options);
-      if (!trace->empty()) {
-        const Interruption interruption;
-        try {
-          const std::string endless = write_trace(study, *trace, interruption.stop());
-          if (!endless.empty()) fmt::print(stderr, "{}\n", endless);
-          return endless.empty() ? held : objected;
-        } catch (const sim::Stopped&) {
-          fmt::print(stderr, "stopped: {} was not written\n", *trace);
-          return interrupted;
-        }
+  on_command(*command, chosen, [=] {
+    const Study study = load(*options);
+    if (!trace->empty()) {
+      const Interruption interruption;
+      try {
+        const std::string endless = write_trace(study, *trace, interruption.stop());
+        if (!endless.empty()) fmt::print(stderr, "{}\n", endless);
+        return endless.empty() ? held : objected;
+      } catch (const sim::Stopped&) {
+        fmt::print(stderr, "stopped: {} was not written\n", *trace);
+        return interrupted;
       }
-      if (!*twice) return run_and_report(study, *options, "sluice-sim run " + options->scenario);
-      const std::string difference = run_twice(study);
-      fmt::print("{}\n", difference.empty() ? "both runs are the same" : difference);
-      return difference.empty() ? held : objected;
-    };
+    }
+    if (!*twice) return run_and_report(study, *options, "sluice-sim run " + options->scenario);
+    const std::string difference = run_twice(study);
+    fmt::print("{}\n", difference.empty() ? "both runs are the same" : difference);
+    return difference.empty() ? held : objected;
   });
 }
 
@@ -176,24 +170,22 @@ void add_sweep(CLI::App& app, Command& chosen) {
   CLI::Option* const parameter =
       command->add_option("PARAMETER", *path, "Such as arrivals.load; none: what the file sweeps");
   command->add_option("VALUES", *values, "Two or more")->needs(parameter);
-  command->callback([=, &chosen] {
-    chosen = [=] {
-      Study study = load(*options);
-      if (path->empty()) {
-        if (study.sweeps.empty()) {
-          throw std::invalid_argument(options->scenario +
-                                      " has no [[sweep]]: name a PARAMETER and its VALUES");
-        }
-        return run_and_report(study, *options, "sluice-sim sweep " + options->scenario);
+  on_command(*command, chosen, [=] {
+    Study study = load(*options);
+    if (path->empty()) {
+      if (study.sweeps.empty()) {
+        throw std::invalid_argument(options->scenario +
+                                    " has no [[sweep]]: name a PARAMETER and its VALUES");
       }
-      if (values->empty()) throw std::invalid_argument(*path + ": name its VALUES, as 0.5 1 2");
-      std::vector<Texts> texts;
-      for (const std::string& value : *values) texts.push_back({value});
-      sweep(study, *path, texts);
-      return run_and_report(study, *options,
-                            fmt::format("sluice-sim sweep {} {} {}", options->scenario, *path,
-                                        fmt::join(*values, " ")));
-    };
+      return run_and_report(study, *options, "sluice-sim sweep " + options->scenario);
+    }
+    if (values->empty()) throw std::invalid_argument(*path + ": name its VALUES, as 0.5 1 2");
+    std::vector<Texts> texts;
+    for (const std::string& value : *values) texts.push_back({value});
+    sweep(study, *path, texts);
+    return run_and_report(study, *options,
+                          fmt::format("sluice-sim sweep {} {} {}", options->scenario, *path,
+                                      fmt::join(*values, " ")));
   });
 }
 
@@ -217,28 +209,26 @@ void add_compare(CLI::App& app, Command& chosen) {
   const auto other = std::make_shared<std::string>();
   command->add_option("A", options->scenario, "SCENARIO or SCENARIO:VARIANT")->required();
   command->add_option("B", *other, "The same")->required();
-  command->callback([=, &chosen] {
-    chosen = [=] {
-      const auto run_side = [&](const std::string& name) {
-        SessionOptions side = *options;
-        const auto colon = name.rfind(':');
-        side.scenario = name.substr(0, colon);
-        Study study = load(side);
-        if (colon != std::string::npos) keep_variant(study, name.substr(colon + 1));
-        return study;
-      };
-      Study a = run_side(options->scenario);
-      Study b = run_side(*other);
-      check_pair(a, b);
-      const std::optional<Span> warm_up = share_warm_up(a, b);
-      const StudyResult result_a = run_with_progress(a, *options);
-      const StudyResult result_b = run_with_progress(b, *options);
-      fmt::print("{}", compare(result_a, result_b, options->scenario, *other));
-      if (warm_up) fmt::print("both with a warm-up of {}, by MSER-5\n", duration(*warm_up));
-      const bool objects = print_objections(result_a) + print_objections(result_b) != 0;
-      if (was_interrupted()) return interrupted;
-      return objects ? objected : held;
+  on_command(*command, chosen, [=] {
+    const auto run_side = [&](const std::string& name) {
+      SessionOptions side = *options;
+      const auto colon = name.rfind(':');
+      side.scenario = name.substr(0, colon);
+      Study study = load(side);
+      if (colon != std::string::npos) keep_variant(study, name.substr(colon + 1));
+      return study;
     };
+    Study a = run_side(options->scenario);
+    Study b = run_side(*other);
+    check_pair(a, b);
+    const std::optional<Span> warm_up = share_warm_up(a, b);
+    const StudyResult result_a = run_with_progress(a, *options);
+    const StudyResult result_b = run_with_progress(b, *options);
+    fmt::print("{}", compare(result_a, result_b, options->scenario, *other));
+    if (warm_up) fmt::print("both with a warm-up of {}, by MSER-5\n", duration(*warm_up));
+    const bool objects = print_objections(result_a) + print_objections(result_b) != 0;
+    if (was_interrupted()) return interrupted;
+    return objects ? objected : held;
   });
 }
 
@@ -260,37 +250,35 @@ void add_check(CLI::App& app, Command& chosen) {
       ->excludes(updates)
       ->excludes("--replications")
       ->excludes("--precision");
-  command->callback([=, &chosen] {
-    chosen = [=] {
-      int code = held;
-      for (const std::string& name : names->empty() ? scenario_names() : *names) {
-        SessionOptions each = *options;
-        each.scenario = name;
-        Study study = load(each);
-        if (*traces) {
-          study.replications = 1;
-          study.expectations.clear();  // they need the intervals of many
-        }
-        const StudyResult result = run_with_progress(study, each);
-        if (was_interrupted()) return interrupted;
-        if (!options->output.empty()) {
-          each.output = (fs::path(options->output) / name).string();
-          report(result, each, "sluice-sim run " + name);
-        }
-        const fs::path file = scenario_folder() / (name + ".figures");
-        const std::string changes =
-            *update ? write_figures(result, file)
-                    : changed(result, file, *traces ? Compared::traces : Compared::all);
-        const bool ok = exit_code(result) == held && changes.empty();
-        fmt::print("{:<18} {}\n", name, ok ? "holds" : "does NOT hold");
-        if (!ok) fmt::print("{}{}", to_text(result), changes);
-        std::fflush(stdout);
-        // What fails counts more than what is not known.
-        const bool is_open = exit_code(result) == undecided && changes.empty();
-        if (!ok && code != objected) code = is_open ? undecided : objected;
+  on_command(*command, chosen, [=] {
+    int code = held;
+    for (const std::string& name : names->empty() ? scenario_names() : *names) {
+      SessionOptions each = *options;
+      each.scenario = name;
+      Study study = load(each);
+      if (*traces) {
+        study.replications = 1;
+        study.expectations.clear();  // they need the intervals of many
       }
-      return code;
-    };
+      const StudyResult result = run_with_progress(study, each);
+      if (was_interrupted()) return interrupted;
+      if (!options->output.empty()) {
+        each.output = (fs::path(options->output) / name).string();
+        report(result, each, "sluice-sim run " + name);
+      }
+      const fs::path file = scenario_folder() / (name + ".figures");
+      const std::string changes =
+          *update ? write_figures(result, file)
+                  : changed(result, file, *traces ? Compared::traces : Compared::all);
+      const bool ok = exit_code(result) == held && changes.empty();
+      fmt::print("{:<18} {}\n", name, ok ? "holds" : "does NOT hold");
+      if (!ok) fmt::print("{}{}", to_text(result), changes);
+      std::fflush(stdout);
+      // What fails counts more than what is not known.
+      const bool is_open = exit_code(result) == undecided && changes.empty();
+      if (!ok && code != objected) code = is_open ? undecided : objected;
+    }
+    return code;
   });
 }
 
@@ -302,12 +290,10 @@ void add_replay(CLI::App& app, Command& chosen) {
   add_output(*command, options);
   add_json(*command, options);
   command->add_option("FILE", options->scenario, "The file")->required();
-  command->callback([=, &chosen] {
-    chosen = [=] {
-      Study study = load(*options);
-      study.replications = 1;
-      return run_and_report(study, *options, "sluice-sim replay " + options->scenario);
-    };
+  on_command(*command, chosen, [=] {
+    Study study = load(*options);
+    study.replications = 1;
+    return run_and_report(study, *options, "sluice-sim replay " + options->scenario);
   });
 }
 
@@ -320,10 +306,10 @@ std::shared_ptr<std::string> add_judge(CLI::App& command) {
 /// Empty, or what is wrong with the name of a judge of every run.
 std::string check_judge(const std::string& name) {
   if (std::ranges::find(judge_names, name) != judge_names.end()) return {};
-  const std::string_view near = nearest(name, judge_names);
-  return fmt::format("there is no judge \"{}\"{}", name,
-                     near.empty() ? fmt::format("; there are: {}", fmt::join(judge_names, "; "))
-                                  : fmt::format("; did you mean \"{}\"?", near));
+  const std::string near = did_you_mean(name, judge_names, "\"");
+  return fmt::format(
+      "there is no judge \"{}\"{}", name,
+      near.empty() ? fmt::format("; there are: {}", fmt::join(judge_names, "; ")) : near);
 }
 
 /// The judge in question among those that object: the first, or the one that was asked for. Empty:
@@ -339,37 +325,35 @@ void add_shrink(CLI::App& app, Command& chosen) {
   const Shared options = add_options(*command);
   command->add_option("FILE", options->scenario, "A file that a failure printed")->required();
   const auto asked = add_judge(*command);
-  command->callback([=, &chosen] {
-    chosen = [=] {
-      const Study study = single_run(load(*options), 0, 0, 0);
-      const Interruption interruption;
-      std::vector<std::string> judges;
-      try {
-        judges = objectors(study, interruption.stop());
-      } catch (const sim::Stopped&) {
-        fmt::print(stderr, "stopped in the first run: there is nothing to show\n");
-        return interrupted;
+  on_command(*command, chosen, [=] {
+    const Study study = single_run(load(*options), 0, 0, 0);
+    const Interruption interruption;
+    std::vector<std::string> judges;
+    try {
+      judges = objectors(study, interruption.stop());
+    } catch (const sim::Stopped&) {
+      fmt::print(stderr, "stopped in the first run: there is nothing to show\n");
+      return interrupted;
+    }
+    const std::string judge = objector(judges, *asked);
+    if (judge.empty()) {
+      fmt::print(stderr, "{} to this run: there is nothing to shrink\n",
+                 asked->empty() ? "no judge objects" : '"' + *asked + "\" does not object");
+      return undecided;
+    }
+    Progress progress;
+    const auto show = [&](const Shrunk& now) {
+      if (progress.due()) {
+        progress.show(
+            fmt::format("{} runs, {} left", now.runs, plural(now.study.faults.size(), "fault")));
       }
-      const std::string judge = objector(judges, *asked);
-      if (judge.empty()) {
-        fmt::print(stderr, "{} to this run: there is nothing to shrink\n",
-                   asked->empty() ? "no judge objects" : '"' + *asked + "\" does not object");
-        return undecided;
-      }
-      Progress progress;
-      const auto show = [&](const Shrunk& now) {
-        if (progress.due()) {
-          progress.show(
-              fmt::format("{} runs, {} left", now.runs, plural(now.study.faults.size(), "fault")));
-        }
-      };
-      const Shrunk shrunk = shrink(study, judge, show, interruption.stop());
-      fmt::print("# \"{}\" objects to it; found in {} runs{}.\n{}", judge, shrunk.runs,
-                 shrunk.partial ? "; PARTIAL: it was stopped" : "",
-                 to_toml(shrunk.study, revision()));
-      if (shrunk.partial) return interrupted;
-      return objected;
     };
+    const Shrunk shrunk = shrink(study, judge, show, interruption.stop());
+    fmt::print("# \"{}\" objects to it; found in {} runs{}.\n{}", judge, shrunk.runs,
+               shrunk.partial ? "; PARTIAL: it was stopped" : "",
+               to_toml(shrunk.study, revision()));
+    if (shrunk.partial) return interrupted;
+    return objected;
   });
 }
 
@@ -386,27 +370,25 @@ void add_fuzz(CLI::App& app, Command& chosen) {
       ->transform(whole_number());
   const auto asked = add_judge(*command);
   command->get_option("--judge")->check(check_judge);
-  command->callback([=, &chosen] {
-    chosen = [=] {
-      Progress progress;
-      for (std::uint64_t seed = *first; seed - *first < *count; ++seed) {
-        const Study study = random_study(seed);
-        const std::string judge = objector(objectors(study), *asked);
-        if (!judge.empty()) {
-          fmt::print("# \"{}\" objects to the world of seed {}.\n{}", judge, seed,
-                     to_toml(study, revision()));
-          return objected;
-        }
-        if (progress.due()) {
-          progress.show(fmt::format("{} of {}, {}", plural(seed - *first + 1, "world"), *count,
-                                    duration(progress.elapsed())));
-        }
+  on_command(*command, chosen, [=] {
+    Progress progress;
+    for (std::uint64_t seed = *first; seed - *first < *count; ++seed) {
+      const Study study = random_study(seed);
+      const std::string judge = objector(objectors(study), *asked);
+      if (!judge.empty()) {
+        fmt::print("# \"{}\" objects to the world of seed {}.\n{}", judge, seed,
+                   to_toml(study, revision()));
+        return objected;
       }
-      fmt::print("{} to {} from seed {} on\n",
-                 asked->empty() ? "no judge objects" : '"' + *asked + "\" does not object",
-                 plural(*count, "world"), *first);
-      return held;
-    };
+      if (progress.due()) {
+        progress.show(fmt::format("{} of {}, {}", plural(seed - *first + 1, "world"), *count,
+                                  duration(progress.elapsed())));
+      }
+    }
+    fmt::print("{} to {} from seed {} on\n",
+               asked->empty() ? "no judge objects" : '"' + *asked + "\" does not object",
+               plural(*count, "world"), *first);
+    return held;
   });
 }
 

@@ -74,10 +74,9 @@ Study load(const SessionOptions& options) {
     if (!fs::exists(file, error)) {
       const auto names = scenario_names();
       const std::vector<std::string_view> views(names.begin(), names.end());
-      const std::string_view near = nearest(options.scenario, views);
-      throw std::invalid_argument(fmt::format(
-          "there is no scenario or file \"{}\"{}; see sluice-sim list", options.scenario,
-          near.empty() ? "" : fmt::format("; did you mean {}?", near)));
+      throw std::invalid_argument(
+          fmt::format("there is no scenario or file \"{}\"{}; see sluice-sim list",
+                      options.scenario, did_you_mean(options.scenario, views)));
     }
   }
   Study study = load_study(file, options.sets);

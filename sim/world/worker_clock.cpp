@@ -172,6 +172,23 @@ void WorkerClock::arm(Pending& pending) {
   world_.clock().set_timer(pending.timer, when);
 }
 
+void WorkerClock::arm_or_release(Pending& pending) {
+  try {
+    arm(pending);
+  } catch (...) {
+    release(pending);
+    throw;
+  }
+}
+
+bool WorkerClock::give_up(std::uint64_t& place) noexcept {
+  if (place == 0) return false;
+  Pending& pending = *slots_[std::exchange(place, 0) - 1];
+  disarm(pending);
+  release(pending);
+  return true;
+}
+
 bool WorkerClock::disarm(Pending& pending) noexcept {
   if (pending.wait != nullptr) return world_.clock().loop()->cancel(pending);
   return world_.clock().cancel_timer(pending.timer);
@@ -181,43 +198,21 @@ void WorkerClock::set(Wait& wait, Time when) {
   Pending& pending = take_slot(when);
   pending.wait = &wait;
   pending.near = wait.near;
-  try {
-    arm(pending);
-  } catch (...) {
-    release(pending);
-    throw;
-  }
+  arm_or_release(pending);
   wait.place = pending.index + 1;
 }
 
-bool WorkerClock::cancel(Wait& wait) noexcept {
-  if (wait.place == 0) return false;
-  Pending& pending = *slots_[std::exchange(wait.place, 0) - 1];
-  disarm(pending);
-  release(pending);
-  return true;
-}
+bool WorkerClock::cancel(Wait& wait) noexcept { return give_up(wait.place); }
 
 TimerState WorkerClock::set_timer(TimerCallback& timer, Time when) {
   Pending& pending = take_slot(when);
   pending.callback = &timer;
-  try {
-    arm(pending);
-  } catch (...) {
-    release(pending);
-    throw;
-  }
+  arm_or_release(pending);
   timer.place = pending.index + 1;
   return TimerState::set;
 }
 
-bool WorkerClock::cancel_timer(TimerCallback& timer) noexcept {
-  if (timer.place == 0) return false;
-  Pending& pending = *slots_[std::exchange(timer.place, 0) - 1];
-  disarm(pending);
-  release(pending);
-  return true;
-}
+bool WorkerClock::cancel_timer(TimerCallback& timer) noexcept { return give_up(timer.place); }
 
 bool WorkerClock::calls_for(const boost::asio::any_io_executor& executor) const {
   const auto* const own = executor.target<World::Executor>();

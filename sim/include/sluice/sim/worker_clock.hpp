@@ -79,6 +79,8 @@ class WorkerClock final : public Clock, private TimedLoop {
   [[nodiscard]] Pending& take_slot(Time when);
   void release(Pending& pending) noexcept;
   void arm(Pending& pending);
+  void arm_or_release(Pending& pending);
+  bool give_up(std::uint64_t& place) noexcept;
   bool disarm(Pending& pending) noexcept;
   void change(Word shown, Word rate);
   static void step_now(void* clock, std::uint64_t by);
