@@ -101,26 +101,24 @@ void read_keys(const toml::table& table, std::span<const Reader> readers) {
   }
 }
 
-auto text_into(std::string& target) {
-  return [&target](const toml::node& node) { target = text_of(node); };
+/// Reads a text into `target`, by a function that parses it.
+template <class T, class Parse>
+auto into(T& target, Parse parse) {
+  return
+      [&target, parse](const toml::node& node) { target = static_cast<T>(parse(text_of(node))); };
 }
+auto text_into(std::string& target) { return into(target, std::identity()); }
 auto texts_into(std::vector<std::string>& target) {
   return [&target](const toml::node& node) { target = texts_of(node); };
 }
-auto span_into(Span& target) {
-  return [&target](const toml::node& node) { target = parse_span(text_of(node)); };
-}
+auto span_into(Span& target) { return into(target, &parse_span); }
 template <class T>
 auto number_into(T& target, double least, double most) {
-  return [&target, least, most](const toml::node& node) {
-    target = parse_number(text_of(node), least, most);
-  };
+  return into(target, [=](const std::string& text) { return parse_number(text, least, most); });
 }
 template <class T>
 auto count_into(T& target, Word least, Word most) {
-  return [&target, least, most](const toml::node& node) {
-    target = static_cast<T>(parse_count(text_of(node), least, most));
-  };
+  return into(target, [=](const std::string& text) { return parse_count(text, least, most); });
 }
 
 /// What a file names is beside it.
@@ -182,8 +180,8 @@ FaultPlan read_fault(const toml::table& table) {
        }},
       {"share", number_into(fault.share, 0, 1)},
       {"factor", number_into(fault.factor, 0, 1'000'000)},
-      {"step", [&](const toml::node& node) { fault.step = parse_step(text_of(node)); }},
-      {"limit", [&](const toml::node& node) { fault.limit = parse_window_limit(text_of(node)); }},
+      {"step", into(fault.step, &parse_step)},
+      {"limit", into(fault.limit, &parse_window_limit)},
   };
   read_keys(table, readers);
   if (!has_kind) fail(where(table), "a [[fault]] needs a kind");
@@ -242,9 +240,7 @@ Expectation read_expectation(const toml::table& table) {
   Expectation expectation;
   expectation.where = where(table);
   constexpr double any = 1e18;
-  const auto number = [](std::optional<double>& target) {
-    return [&target](const toml::node& node) { target = parse_number(text_of(node), -any, any); };
-  };
+  const auto number = [](std::optional<double>& target) { return number_into(target, -any, any); };
   const Reader readers[] = {
       {"metric",
        [&](const toml::node& node) {
@@ -291,6 +287,15 @@ void read_judges(const toml::table& table, JudgeOptions& judges) {
       {"never", events(judges.never)},
   };
   read_keys(table, readers);
+}
+
+/// Reads the tables of "[[name]]", in place of those before.
+template <class T, class Read>
+auto each_into(std::vector<T>& all, const char* name, Read read) {
+  return [&all, name, read](const toml::node& node) {
+    all.clear();
+    for (const auto* table : tables_of(node, name)) all.push_back(read(*table));
+  };
 }
 
 toml::table parse(const std::filesystem::path& file) {
@@ -390,24 +395,14 @@ class StudyReader {
            }
          }},
         {"variant",
-         [this](const toml::node& node) {
-           study_.variants.clear();
-           for (const auto* table : tables_of(node, "variant")) {
-             study_.variants.push_back(read_variant(*table, scratch_));
-           }
-         }},
+         each_into(study_.variants, "variant",
+                   [this](const toml::table& table) { return read_variant(table, scratch_); })},
         {"sweep",
          [this](const toml::node& node) {
            study_.sweeps.clear();
            for (const auto* table : tables_of(node, "sweep")) add_sweep(*table);
          }},
-        {"expect",
-         [this](const toml::node& node) {
-           study_.expectations.clear();
-           for (const auto* table : tables_of(node, "expect")) {
-             study_.expectations.push_back(read_expectation(*table));
-           }
-         }},
+        {"expect", each_into(study_.expectations, "expect", &read_expectation)},
     };
     for (const Parameter& parameter : parameters()) {
       const auto section = parameter.path.substr(0, parameter.path.find('.'));

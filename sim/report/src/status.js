@@ -10,10 +10,6 @@ const known = {
   'not met': ['open', '○'],
 };
 
-export function statusClass(status) {
-  return (known[status] ?? ['open', '?'])[0];
-}
-
 export function statusBadge(status, className = '') {
   const [kind, sign] = known[status] ?? ['open', '?'];
   return element('span', { class: `badge ${kind} ${className}`.trim(), 'data-status': status, title: statusTerms[status] },
