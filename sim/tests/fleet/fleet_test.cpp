@@ -53,23 +53,6 @@ std::vector<int> statuses(const ApiOptions& options, const std::vector<Span>& ti
   return result;
 }
 
-/// A hundred servers, half of which are busy.
-Scenario half_busy() {
-  Scenario s;
-  s.duration = 20s;
-  s.arrivals.rate = {500, 1s};
-  s.limiter.kind = LimiterOptions::Kind::utilization_shedder;
-  s.limiter.wait = LimiterOptions::Wait::skip;
-  s.limiter.grace = 1s;
-  s.limiter.full_after = 2s;
-  s.limiter.period = 500ms;
-  s.upstream = even_api();
-  s.upstream.servers = 100;
-  s.upstream.latency = Delay::constant(100ms);
-  s.client.retries = ClientOptions::Retries::none;
-  return s;
-}
-
 }  // namespace
 
 TEST_CASE("a call conflicts if the row has changed since its work began") {
@@ -229,31 +212,6 @@ TEST_CASE("what is lost on the way to the API calls for a timeout") {
   CHECK_NOTHROW(validate(s));
   s.faults[0].factor = 2;
   CHECK_THROWS_WITH(validate(s), contains_text("its factor must be 0 to 1"));
-}
-
-TEST_CASE("what contradicts a utilization shedder is refused") {
-  const struct {
-    void (*change)(Scenario&);
-    const char* says;
-  } cases[] = {
-      {[](Scenario& s) { s.limiter.wait = LimiterOptions::Wait::queue; },
-       "needs limiter.wait = \"skip\""},
-      {[](Scenario& s) { s.upstream.servers = 0; }, "needs upstream.servers"},
-      {[](Scenario& s) { s.limiter.hold = 1s; }, "limiter.hold prefetches units"},
-      {[](Scenario& s) { s.limiter.good = 0.9; }, "0 < good <= bad < 1, got 0.900000 and 0.800000"},
-      {[](Scenario& s) { s.limiter.bad = 1; }, "0 < good <= bad < 1"},
-      {[](Scenario& s) { s.limiter.grace = 1h; }, "at most 1 h together"},
-      {[](Scenario& s) { s.limiter.full_after = 0s; }, "at most 1 h together"},
-      {[](Scenario& s) { s.limiter.rest_after = 1s; }, "limiter.rest_after must be"},
-      {[](Scenario& s) { s.limiter.period = 0s; }, "limiter.period must be"},
-  };
-  CHECK_NOTHROW(validate(half_busy()));
-  for (const auto& each : cases) {
-    CAPTURE(each.says);
-    Scenario scenario = half_busy();
-    each.change(scenario);
-    CHECK_THROWS_WITH(validate(scenario), contains_text(each.says));
-  }
 }
 
 TEST_CASE("the workers of a fleet are busy at the same times") {

@@ -269,6 +269,7 @@ TEST_CASE("scenarios that contradict themselves") {
     std::vector<std::pair<std::string_view, std::string>> settings;
     std::string_view message;
   };
+  const std::pair<std::string_view, std::string> shedder{"limiter.kind", "utilization_shedder"};
   const Contradiction table[] = {
       {{{"run.duration", "0s"}}, "run.duration must be more than 0 and at most 31 days"},
       {{{"run.warm_up", "2min"}}, "run.warm_up must be less than run.duration"},
@@ -298,10 +299,23 @@ TEST_CASE("scenarios that contradict themselves") {
       {{{"client.throttle_window", "0s"}}, "client.throttle_window must be 1us to 1h, got 0.0"},
       {{{"client.throttle_window", "61min"}}, "client.throttle_window must be 1us to 1h, got 3660"},
       {{{"store.timeout", "0s"}}, "store.timeout must be more than 0"},
+      {{shedder, {"limiter.wait", "queue"}}, "needs limiter.wait = \"skip\""},
+      {{shedder, {"upstream.servers", "0"}}, "needs upstream.servers"},
+      {{shedder, {"limiter.hold", "1s"}}, "limiter.hold prefetches units"},
+      {{shedder, {"limiter.good", "0.9"}}, "0 < good <= bad < 1, got 0.900000 and 0.800000"},
+      {{shedder, {"limiter.bad", "1"}}, "0 < good <= bad < 1"},
+      {{shedder, {"limiter.grace", "1h"}}, "at most 1 h together"},
+      {{shedder, {"limiter.full_after", "0s"}}, "at most 1 h together"},
+      {{shedder, {"limiter.rest_after", "1s"}}, "limiter.rest_after must be"},
+      {{shedder, {"limiter.period", "0s"}}, "limiter.period must be"},
   };
   for (const auto& [settings, message] : table) {
     CAPTURE(message);
     Scenario s;
+    if (settings.front() == shedder) {
+      set(s, "limiter.wait", {"skip"});
+      set(s, "upstream.servers", {"100"});
+    }
     for (const auto& [path, text] : settings) set(s, path, {text});
     CHECK_THROWS_WITH(validate(s), test::contains_text(std::string(message)));
   }
