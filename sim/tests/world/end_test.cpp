@@ -532,6 +532,10 @@ TEST_CASE("timers that are set when a World ends are not rung") {
     World world;
     CHECK(world.clock().set_timer(timer_callback, world.now() + 1s) == TimerState::set);
     CHECK(world.clock().set_timer(other, Time::max()) == TimerState::set);
+    TimerCallback cancelled([](void* flag) noexcept { *static_cast<bool*>(flag) = true; }, &rung);
+    CHECK(world.clock().set_timer(cancelled, world.now() + 1s) == TimerState::set);
+    CHECK(world.clock().cancel_timer(cancelled));
+    CHECK_FALSE(world.clock().cancel_timer(cancelled));
   }
   CHECK_FALSE(rung);
   CHECK(timer_callback.place == 0);

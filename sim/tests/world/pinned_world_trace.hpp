@@ -1,5 +1,5 @@
 // The traces of a simulated half minute of a World: callers of a service that has two servers, a
-// brown-out and a limit in a store behind a network. As pinned_trace.hpp: the same in every build.
+// brown-out and a limit in a store behind a network. It is the same in every build.
 #pragma once
 
 #include <array>
