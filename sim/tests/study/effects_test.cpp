@@ -27,7 +27,7 @@ std::map<std::string, std::vector<std::string>> texts_of(std::string_view all) {
   for (std::string entry; std::getline(entries >> std::ws, entry, ';');) {
     std::istringstream alternatives(entry.substr(entry.find('=') + 1) + "|");
     auto& of = texts[entry.substr(0, entry.find('='))];
-    for (std::string text; std::getline(alternatives, text, '|');) of.push_back(text);
+    for (std::string text; std::getline(alternatives >> std::ws, text, '|');) of.push_back(text);
   }
   return texts;
 }
@@ -80,7 +80,8 @@ arrivals.busy=90/s; arrivals.calm=20/s; arrivals.phase=500ms; arrivals.busy_for=
 arrivals.calm_for=300ms; arrivals.period=2s; arrivals.factor=5; arrivals.from=1s;
 arrivals.length=400ms; arrivals.clients=5; arrivals.think=exponential(100ms);
 arrivals.bursts=40 at 200ms; jobs.keys=1|3|3; jobs.pick=uniform|zipf|hot; jobs.critical=|0.3;
-jobs.patience=|300ms; limiter.kind=none|token_bucket|token_bucket|sliding_window|fixed_window|sliding_window_counter|slot_lock|concurrency|utilization_shedder|ideal;
+jobs.patience=|300ms; limiter.kind=none|token_bucket|token_bucket|sliding_window|
+fixed_window|sliding_window_counter|slot_lock|concurrency|utilization_shedder|ideal;
 limiter.wait=queue|poll|skip; limiter.scope=shared|shared|per_process; limiter.limit=45/s;
 limiter.burst=6|6|0; limiter.by_key=|true; limiter.gates=|true; limiter.fleet_order=|false;
 limiter.hold=|300ms; limiter.shadow=||token_bucket|fixed_window; limiter.grace=50ms;
