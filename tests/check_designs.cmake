@@ -1,5 +1,6 @@
 # Fails unless docs/source-designs.md and the tests' tags speak of the same defects, C-001 to C-089.
 cmake_minimum_required(VERSION 3.20)
+get_filename_component(SOURCE "${SOURCE}" ABSOLUTE)
 
 file(READ "${SOURCE}/docs/source-designs.md" page)
 string(REGEX MATCHALL "\n\\| C-[0-9][0-9][0-9] " rows "${page}")

@@ -1,6 +1,7 @@
 # Fails if a file of the library draws by chance that is not listed here: in a simulated world all
 # draws come from its seed, which is what rng_of() and Clock::rng() are for.
 cmake_minimum_required(VERSION 3.20)
+get_filename_component(SOURCE "${SOURCE}" ABSOLUTE)
 
 set(allowed
   "include/sluice/rng.hpp"                      # thread_rng() and SystemRng

@@ -1,6 +1,7 @@
 # Fails if a folder of the simulator includes one that stands below it in the table of sim/README.md, if the library
 # or the operator's tool includes the simulator, or if the core includes what stands on it.
 cmake_minimum_required(VERSION 3.20)
+get_filename_component(SOURCE "${SOURCE}" ABSOLUTE)
 
 file(STRINGS "${SOURCE}/sim/README.md" rows REGEX "^\\| `[a-z]+` \\|")
 foreach(row IN LISTS rows)
