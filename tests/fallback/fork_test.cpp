@@ -1,6 +1,5 @@
 // What a forked child may use of its parent's objects: nothing decides alone there, and nothing
 // waits for threads that the child does not have. Threading: as each test says.
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -18,6 +17,7 @@
 #include "sluice/memory_store.hpp"
 #include "sluice/prefetch_store.hpp"
 #include "tests/fallback/rig.hpp"
+#include "tests/support/in_child.hpp"
 #include "tests/support/seed.hpp"
 #include "tests/support/wire_store.hpp"
 
@@ -36,17 +36,6 @@ class HomeStore final : public StoreWrapper {
  private:
   pid_t home_ = ::getpid();
 };
-
-/// True if it holds in a forked child, which ends after 20 s at the latest.
-bool in_child(const std::function<bool()>& holds) {
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::alarm(20);
-    ::_exit(holds() ? 0 : 1);
-  }
-  int status = -1;
-  return ::waitpid(child, &status, 0) == child && status == 0;
-}
 
 /// A FallbackStore in front of a store of this process, on a wire.
 struct Forking {
