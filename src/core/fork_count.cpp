@@ -16,11 +16,12 @@ void count_fork() { forks.fetch_add(1); }
 }  // namespace
 
 unsigned fork_count() {
-  [[maybe_unused]] static const bool registered = [] {
-    if (::pthread_atfork(nullptr, nullptr, &count_fork) != 0) throw std::bad_alloc();
-    return true;
-  }();
+  [[maybe_unused]] static const bool registered = (call_in_children(&count_fork), true);
   return forks.load();
+}
+
+void call_in_children(void (*hook)()) {
+  if (::pthread_atfork(nullptr, nullptr, hook) != 0) throw std::bad_alloc();
 }
 
 }  // namespace sluice::detail

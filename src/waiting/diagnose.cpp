@@ -17,11 +17,13 @@ namespace detail {
 
 void WaitQueues::add_waiting(std::vector<WaitingCall>& calls) const {
   const std::lock_guard lock(mutex_);
+  if (!home_.is_here()) return;
   for (const auto& [key, queue] : queues_) add_waiting(calls, queue);
 }
 
 void WaitQueues::add_waiting(std::vector<WaitingCall>& calls, const std::string& key) const {
   const std::lock_guard lock(mutex_);
+  if (!home_.is_here()) return;
   const auto found = queues_.find(key);
   if (found != queues_.end()) add_waiting(calls, found->second);
 }

@@ -2,6 +2,7 @@
 #include "src/waiting/wait_queues.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -171,11 +172,22 @@ WaitQueueOptions WaitQueues::options() const {
 
 std::size_t WaitQueues::waiting(std::string_view key) const {
   const std::lock_guard lock(mutex_);
+  if (!home_.is_here()) return 0;
   const auto found = queues_.find(std::string(key));
   return found == queues_.end() ? 0 : found->second.homes;
 }
 
+/// A thread that the child does not have may have been changing them: they are not even destroyed.
+void WaitQueues::begin_here() noexcept {
+  if (home_.is_here()) return;
+  std::construct_at(&queues_);
+  std::construct_at(&contended_);
+  client_ = options_.client;
+  home_ = {};
+}
+
 WaitQueue& WaitQueues::take_queue(const std::string& key) {
+  begin_here();
   WaitQueue& queue = queues_[key];
   if (wake.load(std::memory_order_relaxed) == nullptr) {  // the mutex guards it
     wake.store(&WaitQueues::wake_waiting, std::memory_order_relaxed);
@@ -214,6 +226,7 @@ void WaitQueues::wake_first(std::string_view key, Woken by, const Decision& left
   std::shared_ptr<Waiter> woken;
   {
     const std::lock_guard lock(mutex_);
+    begin_here();
     const auto found = queues_.find(name);
     if (found == queues_.end()) return;
     WaitQueue& queue = found->second;
@@ -249,6 +262,7 @@ void WaitQueues::cancel_all() noexcept {
   std::vector<std::shared_ptr<Waiter>> all;
   {
     const std::lock_guard lock(mutex_);
+    begin_here();
     for (const auto& [key, queue] : queues_) {
       const Waiter* const first = queue.first();
       if (first != nullptr) all.push_back(queue.waiters.find(first->arrival_.sequence)->second);
@@ -359,6 +373,7 @@ std::shared_ptr<Waiter> WaitQueues::end_one_too_late(WaitQueue& queue,
 /// store that answers before execute() returns, this would otherwise recurse once for each waiter.
 void WaitQueues::pump(const std::string& key) noexcept {
   std::unique_lock lock(mutex_);
+  begin_here();
   const auto found = queues_.find(key);
   if (found == queues_.end()) return;
   WaitQueue& queue = found->second;

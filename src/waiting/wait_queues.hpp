@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "sluice/detail/fork_count.hpp"
 #include "sluice/detail/waiter.hpp"
 #include "sluice/limiters/waitable.hpp"
 #include "sluice/wait_options.hpp"
@@ -41,8 +42,9 @@ struct PendingActions {
 };
 
 /// One mutex for all waits on a store, since a call may wait for several limits: it guards all
-/// queues of its limiters, and the state of every waiter. (A few stores may share one.)
-[[nodiscard]] std::mutex& wait_mutex(const Store& store) noexcept;
+/// queues of its limiters, and the state of every waiter. (A few stores may share one.) A forked
+/// child has them unlocked.
+[[nodiscard]] std::mutex& wait_mutex(const Store& store);
 
 /// The callers that wait for one key: those whose home it is, and those that keep their turn in it.
 ///
@@ -109,10 +111,10 @@ struct WaitQueue {
 /// The queues of one limiter, one for each key. A new caller queries the store once all earlier
 /// callers have been answered, or at once while recent answers were grants. A caller that is
 /// refused and can still meet its deadline becomes the first of its queue; only the first asks
-/// again. Thread-safe.
+/// again. A forked child begins with empty queues. Thread-safe.
 class WaitQueues : public WhoWaits, public std::enable_shared_from_this<WaitQueues> {
  public:
-  explicit WaitQueues(std::mutex& mutex) noexcept : mutex_(mutex) {}
+  explicit WaitQueues(std::mutex& mutex) : mutex_(mutex) {}
   [[nodiscard]] std::mutex& mutex() const noexcept { return mutex_; }
 
   /// Throws std::invalid_argument if an option is out of range. Applies to callers that come later.
@@ -141,6 +143,8 @@ class WaitQueues : public WhoWaits, public std::enable_shared_from_this<WaitQueu
   friend class Waiter;
 
   static void wake_waiting(WhoWaits& queues, const Key& key, const Decision& left) noexcept;
+  /// In a forked child, leaves what its parent had. Under the mutex, before anything else there.
+  void begin_here() noexcept;
   /// A queue of the key, for a caller that will wait. Under the mutex. May throw std::bad_alloc.
   [[nodiscard]] WaitQueue& take_queue(const std::string& key);
   /// The ticket of this process for the key, shared by all that wait for it here; null without
@@ -167,6 +171,7 @@ class WaitQueues : public WhoWaits, public std::enable_shared_from_this<WaitQueu
 
   std::mutex& mutex_;  // guards what follows
   WaitQueueOptions options_;
+  HomeProcess home_;  // of all that follows
   std::unordered_map<std::string, WaitQueue> queues_;
   // Keys for which other processes waited lately, and until when that is taken for true. A caller
   // joins them before it asks, which saves a request.

@@ -66,7 +66,10 @@ void Waiter::on_time() noexcept {
   {
     const std::lock_guard lock(mutex_);
     const Time now = clock_.now();
-    if (stage_ == Stage::sleeping && now >= until_) {
+    const bool is_waiting = stage_ == Stage::sleeping || stage_ == Stage::queued;
+    if (is_waiting && !begun_in_.is_here()) {
+      actions = end(Errc::forked);
+    } else if (stage_ == Stage::sleeping && now >= until_) {
       stage_ = Stage::queued;
       resumes_ = true;
       moves_ = 0;

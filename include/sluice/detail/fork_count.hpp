@@ -8,6 +8,10 @@ namespace sluice::detail {
 /// the hook cannot be registered.
 [[nodiscard]] unsigned fork_count();
 
+/// Has each child that is forked from now on call this, before fork() returns there. Throws
+/// std::bad_alloc.
+void call_in_children(void (*hook)());
+
 /// The process in which this object was made. In a forked child the other threads of the parent do
 /// not exist: nobody answers their calls, and locks that they held stay locked.
 class HomeProcess {

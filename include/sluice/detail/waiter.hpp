@@ -19,6 +19,7 @@
 #include "sluice/detail/caller.hpp"
 #include "sluice/detail/claimed_limit.hpp"
 #include "sluice/detail/claimed_plan.hpp"
+#include "sluice/detail/fork_count.hpp"
 #include "sluice/detail/queued_call.hpp"
 #include "sluice/detail/store_ref.hpp"
 
@@ -180,7 +181,8 @@ class Waiter : private WaitCourse, public std::enable_shared_from_this<Waiter> {
 
   /// Joins the queue. Called once.
   void start() noexcept;
-  /// Called when the clock may have reached timer().
+  /// Called when the clock may have reached timer(). In a forked child, where its queue does not
+  /// exist, a wait of the parent ends with Errc::forked.
   void on_time() noexcept;
   /// Ends the wait with Errc::cancelled; a grant that is on its way is refunded first.
   void cancel() noexcept;
@@ -243,6 +245,7 @@ class Waiter : private WaitCourse, public std::enable_shared_from_this<Waiter> {
   void run(const PendingActions& actions) noexcept;
 
   std::mutex& mutex_;  // of all waits on the store
+  HomeProcess begun_in_;
   std::optional<Arrival> given_arrival_;
   Decision granted_;
 };
