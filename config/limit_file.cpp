@@ -211,9 +211,13 @@ LimitList<Limit> list_of(const std::string& path, const toml::table& root, std::
 
 std::string text_of(const std::string& path) {
   std::error_code error;
-  const bool is_directory = std::filesystem::is_directory(path, error);
+  const std::filesystem::file_status status = std::filesystem::status(path, error);
+  // Opening a pipe would wait for whoever writes to it.
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+    throw std::runtime_error(path + ": is no regular file");
+  }
   std::ifstream file(path, std::ios::binary);
-  if (is_directory || !file.is_open()) throw std::runtime_error(path + ": cannot be read");
+  if (!file.is_open()) throw std::runtime_error(path + ": cannot be read");
   std::ostringstream text;
   text << file.rdbuf();
   return text.str();

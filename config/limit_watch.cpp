@@ -1,6 +1,7 @@
 // Looking at a file of limits, and replacing tables.
+#include <sys/stat.h>
+
 #include <algorithm>
-#include <filesystem>
 #include <fstream>
 #include <stdexcept>
 #include <utility>
@@ -57,13 +58,17 @@ void LimitWatch::keep(detail::TextArg name, std::shared_ptr<LimitTable<WindowLim
 }
 
 LimitWatch::Look LimitWatch::look() const {
-  std::error_code error;
+  struct stat file {};
+  // Opening a pipe would wait for whoever writes to it.
+  if (::stat(path_.c_str(), &file) != 0 || !S_ISREG(file.st_mode)) return {};
+  const auto ns = [](const timespec& at) { return at.tv_sec * 1'000'000'000LL + at.tv_nsec; };
   Look now;
-  now.size = std::filesystem::file_size(path_, error);
-  if (error) return {};
-  const auto changed = std::filesystem::last_write_time(path_, error);
-  now.changed = static_cast<std::int64_t>(changed.time_since_epoch().count());
-  now.is_readable = !error && std::ifstream(path_).is_open();
+  now.device = file.st_dev;
+  now.inode = file.st_ino;
+  now.size = static_cast<std::uintmax_t>(file.st_size);
+  now.changed_ns = ns(file.st_mtim);
+  now.inode_changed_ns = ns(file.st_ctim);
+  now.is_readable = std::ifstream(path_).is_open();
   return now.is_readable ? now : Look{};
 }
 

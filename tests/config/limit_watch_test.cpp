@@ -1,4 +1,5 @@
 // Files of limits that change while they are watched.
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -181,6 +182,55 @@ TEST_CASE("a file that is not there, or may not be read, is told once, and read 
     w.write("[api]\neveryone = \"20/s\"\n");
   }
   CHECK(w.look_twice());
+}
+
+TEST_CASE("a file of the same size and time is read, whether it is another one or overwritten",
+          "[config]") {
+  const std::string how = GENERATE(as<std::string>(), "renamed", "linked", "overwritten");
+  CAPTURE(how);
+  Watched w(first);
+  w.watch.keep("api", w.api);
+  const Watched next("[api]\neveryone = \"20/s\"\n[jobs]\neveryone = 5\n");
+  const std::string link = w.path + ".link";
+  const auto inode_changed = [&] {
+    struct stat file {};
+    REQUIRE(::stat(w.path.c_str(), &file) == 0);
+    return std::pair(file.st_ctim.tv_sec, file.st_ctim.tv_nsec);
+  };
+  if (how == "linked") {
+    std::filesystem::rename(w.path, link);
+    std::filesystem::create_symlink(link, w.path);
+  }
+  CHECK_FALSE(w.look_twice());
+  const auto size = std::filesystem::file_size(w.path);
+  const auto time = std::filesystem::last_write_time(w.path);
+  REQUIRE(std::filesystem::file_size(next.path) == size);
+  REQUIRE(std::filesystem::last_write_time(next.path) == time);
+  if (how == "overwritten") {
+    const auto before = inode_changed();
+    while (inode_changed() == before) {  // for less than a tick of the system
+      w.write("[api]\neveryone = \"20/s\"\n[jobs]\neveryone = 5\n");
+      std::filesystem::last_write_time(w.path, time);
+    }
+  } else if (how == "linked") {
+    std::filesystem::create_symlink(next.path, link + ".new");
+    std::filesystem::rename(link + ".new", w.path);
+  } else {
+    std::filesystem::rename(next.path, w.path);
+  }
+  CHECK(w.look_twice());
+  CHECK(w.api->limit_of("a") == Quota::per_second(20));
+  std::filesystem::remove(link);
+}
+
+TEST_CASE("a pipe in place of a file is told, and not opened", "[config]") {
+  Watched w(first);
+  w.watch.keep("api", w.api);
+  std::filesystem::remove(w.path);
+  REQUIRE(::mkfifo(w.path.c_str(), 0600) == 0);
+  CHECK_FALSE(w.look_twice());
+  REQUIRE(w.told.size() == 1);
+  CHECK(w.told[0].error == w.path + ": is no regular file");
 }
 
 TEST_CASE("a watch looks on a thread of its own each period, whatever `told` has thrown",

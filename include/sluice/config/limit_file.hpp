@@ -35,8 +35,8 @@ namespace sluice::config {
 /// A value that holds what was read; reading it is thread-safe.
 class LimitFile {
  public:
-  /// Reads the file. Throws std::runtime_error, which names the file, and the line where it is no
-  /// TOML.
+  /// Reads a regular file, and no pipe. Throws std::runtime_error, which names the file, and the
+  /// line where it is no TOML.
   explicit LimitFile(const std::string& path);
   /// The same of a text; `path` is what exceptions call it.
   LimitFile(const std::string& path, std::string_view text);
@@ -75,8 +75,8 @@ struct FileChange {
 
 /// Replaces tables when their file changes. All tables of the file are replaced, or none: a file
 /// that cannot be read, or that is wrong in any of them, is told and changes nothing. A file that
-/// is being written is left alone until two looks in a row have found it of one size and time of
-/// change; replace it by renaming, if a half-written file would be valid.
+/// is being written is left alone until two looks in a row have found the same file, of one size
+/// and one time of change; replace it by renaming, if a half-written file would be valid.
 ///
 ///     config::LimitWatch watch("limits.toml", store.clock(), log_change);
 ///     watch.keep("api", quotas);
@@ -115,11 +115,15 @@ class LimitWatch {
     std::string name;
     std::function<Replace(const LimitFile&)> read;  // throws what is wrong in the file
   };
-  /// What tells two contents of the file apart. One that may not be read has none: it is read when
-  /// it may be, which changes neither its size nor its time.
+  /// What tells two contents of the file apart. A file that replaces another may have its size and
+  /// its time (`cp -p`), but not its inode; one that is overwritten has another time of its inode.
+  /// One that may not be read has none of them: it is read when it may be.
   struct Look {
+    std::uintmax_t device = 0;
+    std::uintmax_t inode = 0;
     std::uintmax_t size = 0;
-    std::int64_t changed = 0;
+    std::int64_t changed_ns = 0;
+    std::int64_t inode_changed_ns = 0;
     bool is_readable = false;
     friend bool operator==(const Look&, const Look&) = default;
   };
