@@ -47,7 +47,7 @@ int done(const Session& session, const Change& change) {
 
 /// The processes that wait for the key ask again, as after any reset.
 void wake_all(const Fleet& fleet, const KeyName& name) {
-  const auto line = find_key(fleet, wait_line_of(name), {});
+  const auto line = find_line(fleet, wait_line_of(name));
   if (!line) return;
   for (const Fields& row : line->description.rows) {
     const Word process = std::get<Word>(row.at(0).value);

@@ -59,6 +59,8 @@ bool is_agreed(const Session& session, const std::string& what, bool yes);
 
 /// What a scan has seen; in text on standard error.
 void print_totals(const Session& session, const Totals& totals);
+/// Throws NotPermitted unless the scan has read all that there is.
+void require_all_read(const Totals& totals);
 
 /// Prints what show prints.
 void print_found(const Session& session, const Found& found);

@@ -136,10 +136,11 @@ Check check_replicas(const Info& info, std::string_view min_replicas) {
           "Set min-replicas-to-write 1 and min-replicas-max-lag 1."};
 }
 
-Check check_clock(Span ahead) {
-  const Span away{std::abs(ahead.count())};
+Check check_clock(const std::optional<Span>& ahead) {
+  if (!ahead) return not_told("clock", "+time");
+  const Span away{std::abs(ahead->count())};
   const std::string text =
-      fmt::format("{} {} this machine's", duration(away), ahead < Span{0} ? "behind" : "ahead of");
+      fmt::format("{} {} this machine's", duration(away), *ahead < Span{0} ? "behind" : "ahead of");
   if (away <= largest_difference) return {"clock", true, text};
   return {"clock", false, text,
           "Run NTP on both: the server's clock decides, and a failover moves all times."};

@@ -29,9 +29,9 @@ using Info = std::map<std::string, std::string, std::less<>>;
 [[nodiscard]] Check check_memory(const Info& info);
 [[nodiscard]] Check check_persistence(const Info& info, std::string_view appendfsync);
 [[nodiscard]] Check check_replicas(const Info& info, std::string_view min_replicas);
-/// `ahead`: the server's clock minus that of this machine.
-[[nodiscard]] Check check_clock(Span ahead);
-/// `median` and `longest` of PINGs.
+/// `ahead`: the server's clock minus that of this machine; empty if the server does not tell.
+[[nodiscard]] Check check_clock(const std::optional<Span>& ahead);
+/// `median` and `longest` of replies to TIME.
 [[nodiscard]] Check check_latency(Span median, Span longest);
 /// `version`: as the server told it at the login, which refuses one that is too old.
 [[nodiscard]] Check check_version(const std::string& version);

@@ -13,7 +13,7 @@
 namespace sluice::tool {
 namespace {
 
-constexpr int pings = 21;
+constexpr int questions = 21;
 constexpr const char* probe = "sluice";  // the tag of keys that are only read
 
 /// A setting, if the user may read it.
@@ -25,23 +25,24 @@ std::string setting(Server& server, std::string_view name) {
 struct Latency {
   Span median;
   Span longest;
-  Span ahead;  ///< of the server's clock
+  std::optional<Span> ahead;  ///< of the server's clock; empty if the user may not ask
 };
 
 Latency measure(Server& server) {
   std::vector<Span> times;
-  Span ahead{0};
+  std::optional<Span> ahead;
   SystemClock clock;
-  for (int i = 0; i < pings; ++i) {
+  for (int i = 0; i < questions; ++i) {
     const Time before = clock.now();
-    const Word there = server.now();
+    const Reply reply = server({"TIME"});
     times.push_back(clock.now() - before);
+    if (is_not_permitted(reply)) continue;
     if (times.back() == *std::ranges::min_element(times)) {
-      ahead = to_time(there) - (before + times.back() / 2);
+      ahead = to_time(server.time_of(reply)) - (before + times.back() / 2);
     }
   }
   std::ranges::sort(times);
-  return {times[pings / 2], times.back(), ahead};
+  return {times[questions / 2], times.back(), ahead};
 }
 
 /// The commands that the user may not use; nothing if the server does not tell.

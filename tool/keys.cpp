@@ -25,6 +25,12 @@ void print_totals(const Session& session, const Totals& totals) {
   for (const auto& [what, count] : totals.foreign) say(count.keys, what, count.example);
 }
 
+void require_all_read(const Totals& totals) {
+  if (totals.denied == 0) return;
+  throw NotPermitted(plural(totals.denied, "key") +
+                     " may not be read by this user, who needs +get +getrange for each");
+}
+
 int list_keys(const Session& session, const ScanOptions& options) {
   const Fleet fleet(session.redis);
   const Totals totals = scan(fleet, options, [&](Found& found) {
@@ -38,6 +44,7 @@ int list_keys(const Session& session, const ScanOptions& options) {
     return true;
   });
   print_totals(session, totals);
+  require_all_read(totals);
   return fine;
 }
 

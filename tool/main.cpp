@@ -252,7 +252,8 @@ int main(int argc, char** argv) try {
   app.footer(
       "Only reset, block, open, close and import change anything; they say what, and ask.\n"
       "Exit codes: 0; 1 if peek's request would be refused, or doctor found something;\n"
-      "2 for bad input; 3 if the server cannot be reached; 130 after Ctrl-C.");
+      "2 for bad input, or a right that the user lacks; 3 if the server cannot be reached;\n"
+      "130 after Ctrl-C.");
   Command chosen;
   add_reading(app, chosen);
   add_changes(app, chosen);

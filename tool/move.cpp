@@ -96,6 +96,7 @@ int export_states(const Session& session, const ScanOptions& options, const std:
     }
     return true;
   });
+  require_all_read(totals);
   const std::size_t count = detail::write_states(file, std::move(states));
   if (session.style.json) {
     print_json({{"file", file}, {"exported", count}, {"of_other_prefixes", others}});

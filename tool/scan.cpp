@@ -108,7 +108,7 @@ class Scan {
       if (options_.expiry) commands.push_back({"PTTL", name.text});
     }
     std::vector<Reply> replies = server_.pipeline(commands);
-    const Word now = time_in(replies[0]);
+    const Word now = server_.time_of(replies[0]);
     rest_after(server_);
     bool goes_on = true;
     const std::size_t count = names_.size();
@@ -123,6 +123,7 @@ class Scan {
   bool note(KeyName name, Reply& reply, Word now, const std::optional<Span>& expires) {
     if (reply.text.size() == short_bytes) reply = server_({"GET", name.text});
     if (reply.kind == Kind::error) {
+      if (is_not_permitted(reply)) ++totals_.denied;
       count(totals_.foreign, reason_of(reply), name.text);
       return true;
     }
@@ -174,11 +175,12 @@ Found read_state(const Fleet& fleet, const std::string& key) {
   const Words commands[]{{"TIME"}, {"GET", key}, {"PTTL", key}};
   const std::vector<Reply> replies = server.pipeline(commands);
   const Reply& value = replies[1];
+  server.require_permitted("GET", value);
   if (value.kind == Kind::null) throw std::invalid_argument(absent(key));
   if (value.kind == Kind::error) refuse(reason_of(value));
   auto state = decode_state(value.text);
   if (!state) refuse("its value has another form than a state");
-  return {std::move(*name), std::move(*state), time_in(replies[0]), expiry_in(replies[2])};
+  return {std::move(*name), std::move(*state), server.time_of(replies[0]), expiry_in(replies[2])};
 }
 
 }  // namespace
@@ -210,6 +212,14 @@ std::optional<Found> find_key(const Fleet& fleet, const std::string& key, const 
   }
   describe_by(given, *found);
   return found;
+}
+
+std::optional<Found> find_line(const Fleet& fleet, const std::string& key) {
+  try {
+    return find_key(fleet, key, {});
+  } catch (const NotPermitted&) {
+    return std::nullopt;
+  }
 }
 
 }  // namespace sluice::tool

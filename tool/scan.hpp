@@ -24,12 +24,15 @@ struct Found {
 };
 
 /// Reads one key. Throws std::invalid_argument that says why if it has no state of the library, or
-/// if what is given contradicts it.
+/// if what is given contradicts it, and NotPermitted.
 [[nodiscard]] Found read_key(const Fleet& fleet, const std::string& key, const Given& given);
 
-/// The same, but empty if the key has no state of the library: of those who wait, for example.
+/// The same, but empty if the key has no state of the library.
 [[nodiscard]] std::optional<Found> find_key(const Fleet& fleet, const std::string& key,
                                             const Given& given);
+
+/// The line of those who wait; empty also if the user may not read it.
+[[nodiscard]] std::optional<Found> find_line(const Fleet& fleet, const std::string& key);
 
 /// What a scan has seen.
 struct Totals {
@@ -39,6 +42,7 @@ struct Totals {
   };
   std::map<std::string, Count> ours{};     ///< by the kind
   std::map<std::string, Count> foreign{};  ///< by what is wrong
+  std::uint64_t denied = 0;                ///< of them, those that the user may not read
   [[nodiscard]] std::uint64_t all_ours() const noexcept;
   [[nodiscard]] std::uint64_t all_foreign() const noexcept;
 };

@@ -12,6 +12,7 @@
 #include "backends/redis/protocol/hash_slot.hpp"
 #include "backends/redis/protocol/protocol.hpp"
 #include "backends/redis/topology/control.hpp"
+#include "cli/text.hpp"
 
 namespace sluice::tool {
 namespace {
@@ -135,10 +136,22 @@ Reply Server::operator()(std::initializer_list<std::string_view> words) {
   return std::move(pipeline({&command, 1}).front());
 }
 
-Word Server::now() {
-  const Word now = time_in((*this)({"TIME"}));
+Word Server::now() { return time_of((*this)({"TIME"})); }
+
+Word Server::time_of(const Reply& reply) const {
+  require_permitted("TIME", reply);
+  const Word now = time_in(reply);
   if (now == 0) throw Unreachable(address() + ": the server does not tell its TIME");
   return now;
+}
+
+void Server::require_permitted(std::string_view command, const Reply& reply) const {
+  if (!is_not_permitted(reply)) return;
+  throw NotPermitted(address() + ": " + std::string(command) + ": " + printable(reply.text, 200));
+}
+
+bool is_not_permitted(const Reply& reply) noexcept {
+  return reply.kind == Reply::Kind::error && reply.text.starts_with("NOPERM");
 }
 
 Word time_in(const Reply& reply) noexcept {

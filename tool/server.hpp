@@ -21,6 +21,12 @@ class Unreachable : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// The user may not do it. Its text has the server's reason.
+class NotPermitted : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 using Reply = redis_detail::ReplyValue;
 using Words = std::vector<std::string_view>;
 
@@ -43,8 +49,12 @@ class Server {
   }
   /// How long the last pipeline took.
   [[nodiscard]] Span took() const noexcept { return took_; }
-  /// TIME, in microseconds.
+  /// TIME, in microseconds. Throws NotPermitted as well.
   Word now();
+  /// The same of a reply to TIME.
+  [[nodiscard]] Word time_of(const Reply& reply) const;
+  /// Throws NotPermitted if the reply to this command says so.
+  void require_permitted(std::string_view command, const Reply& reply) const;
 
  private:
   template <class Task>
@@ -81,5 +91,8 @@ class Fleet {
 
 /// The numbers of the reply to TIME; 0 of another reply.
 [[nodiscard]] Word time_in(const Reply& reply) noexcept;
+
+/// True of a refusal that only more rights change.
+[[nodiscard]] bool is_not_permitted(const Reply& reply) noexcept;
 
 }  // namespace sluice::tool

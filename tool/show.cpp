@@ -25,9 +25,8 @@ void on_interrupt(int) { stopped.store(true); }
 /// Those who wait for the key, in other processes.
 std::optional<Found> line_of(const Fleet& fleet, const Found& found) {
   const std::string line = wait_line_of(found.name);
-  auto waiting = line.empty() || found.state.kind == StateKind::wait_line
-                     ? std::nullopt
-                     : find_key(fleet, line, {});
+  auto waiting = line.empty() || found.state.kind == StateKind::wait_line ? std::nullopt
+                                                                          : find_line(fleet, line);
   const bool counts = waiting && waiting->description.is_sound &&
                       waiting->state.kind == StateKind::wait_line &&
                       !waiting->description.rows.empty();

@@ -64,6 +64,7 @@ int top_keys(const Session& session, const TopOptions& options) {
     std::fflush(stdout);
     fmt::print(stderr, "of {} of limiters\n", plural(totals.all_ours(), "key"));
   }
+  require_all_read(totals);
   return fine;
 }
 

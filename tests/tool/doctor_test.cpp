@@ -97,6 +97,9 @@ TEST_CASE("what a server does not tell is looked at, with the right that it take
     CHECK(each.text == "not told");
     CHECK_THAT(each.advice, contains_text("Grant the user +info"));
   }
+  const Check clock = check_clock(std::nullopt);
+  CHECK_FALSE(clock.is_fine);
+  CHECK_THAT(clock.advice, contains_text("Grant the user +time"));
   const Check rights = check_rights("app", std::nullopt);
   CHECK_FALSE(rights.is_fine);
   CHECK_THAT(rights.advice, contains_text("+acl|dryrun"));

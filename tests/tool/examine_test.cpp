@@ -89,6 +89,26 @@ TEST_CASE("doctor looks at what the user may not ask", "[redis]") {
   CHECK(without_acl.text("login") == "as app");
 }
 
+TEST_CASE("doctor finds all that a user lacks who may do nothing", "[redis]") {
+  if (redis_left_out()) return;
+  RedisServer server(set_up);
+  RedisClient admin(server.unix_socket());
+  admin({"ACL", "SETUSER", "app", "on", ">secret", "~*", "&*", "-@all"});
+  const std::string url = "unix://app:secret@" + server.unix_socket();
+  const Looked nothing = doctor(url);
+  CHECK(nothing.code == 1);
+  CHECK(nothing.is_fine("connection"));
+  CHECK(nothing.is_fine("latency"));
+  CHECK(nothing.text("clock") == "not told");
+  CHECK(nothing.checks.at("clock")["advice"] ==
+        "Grant the user +time, or ask who runs the server.");
+  CHECK_THAT(nothing.checks.at("rights")["advice"].get<std::string>(),
+             contains_text("+acl|dryrun"));
+  CHECK_THAT(nothing.text("call"), contains_text("NOPERM"));
+  admin({"ACL", "SETUSER", "app", "+acl|dryrun"});
+  CHECK_THAT(doctor(url).text("rights"), contains_text("app lacks EVALSHA, EVAL, TIME, GET"));
+}
+
 TEST_CASE("doctor says who logs in, and that a port is open to everybody", "[redis]") {
   if (redis_left_out()) return;
   RedisServer open(set_up);

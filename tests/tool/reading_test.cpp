@@ -1,5 +1,6 @@
 // keys, show, peek, top and watch on a real server.
 #include <csignal>
+#include <iterator>
 #include <set>
 
 #include "sluice/rules/wait_line.hpp"
@@ -192,6 +193,45 @@ TEST_CASE("top has the keys that are used most, by their limits where these are 
   CHECK(keys_of(sluice_tool(url, "top --json --most 2 --quota 100/d")) ==
         Keys{"{k20}:api:100/day", "{k19}:api:100/day"});
   CHECK(keys_of(sluice_tool(url, "top --json '{k1*'")).size() == 10);
+}
+
+TEST_CASE("what the user may not do or read ends with 2 and the right, whatever was listed",
+          "[redis]") {
+  if (redis_left_out()) return;
+  Site site;
+  for (const char* const name : {"api", "other"}) {
+    REQUIRE(TokenBucket(*site.store, name, Quota::per_day(5)).try_acquire("a").allowed);
+  }
+  const std::string url = "unix://ops:secret@" + site.server.unix_socket();
+  const std::string key = "'{a}:api:5/day'";
+  struct Row {
+    std::string rights;
+    std::string words;
+    std::string why;
+  };
+  for (const auto& [rights, words, why] : std::vector<Row>{
+           {"+get ~*", "keys", ": SCAN: NOPERM"},
+           {"+get +scan ~*", "keys '{a}*'", ": TIME: NOPERM"},
+           {"+get +scan +time ~*", "keys '{a}*'", "2 keys may not be read by this user"},
+           {"+get +scan +time ~*", "top", "who needs +get +getrange for each"},
+           {"+get +scan +time ~*", "export /nowhere/states", "2 keys may not be read"},
+           {"+@all ~{a}:api*", "keys", "1 key may not be read"},
+           {"+time ~*", "show " + key, ": GET: NOPERM"},
+           {"+time ~*", "watch --times 1 " + key, ": GET: NOPERM"},
+           {"+get ~*", "show " + key, ": TIME: NOPERM"}}) {
+    INFO(rights << ": " << words);
+    std::istringstream stream("ACL SETUSER ops reset on >secret " + rights);
+    const std::vector<std::string> command(std::istream_iterator<std::string>(stream), {});
+    REQUIRE_FALSE(site.client.command(std::vector<std::string_view>(command.begin(), command.end()))
+                      .is_error());
+    const Ran ran = sluice_tool(url, words);
+    CHECK(ran.code == 2);
+    CHECK_THAT(ran.output, contains_text("sluice: ") && contains_text(why));
+  }
+  // The line of those who wait is left out instead.
+  site.client({"ACL", "SETUSER", "ops", "reset", "on", ">secret", "+@all", "~{a}:api*"});
+  CHECK(sluice_tool(url, "show " + key).code == 0);
+  CHECK(sluice_tool(url, "keys '{a}:api*'").code == 0);
 }
 
 TEST_CASE("bad input is 2, a server that cannot be reached 3, and no password is shown",
