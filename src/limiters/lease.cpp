@@ -25,8 +25,12 @@ void put_id(Word* words, const LeaseId& id) noexcept {
 
 constexpr std::size_t granted_words = 4;
 
-/// No lease has a weight of 0, whatever the limit.
-Word valid_weight(Cost weight) noexcept { return weight.value() < 1 ? -1 : weight.value(); }
+/// No lease has a weight below 1, whatever the limit: the constant rule would grant 0.
+Step by_limit_of(Step step, Cost weight) noexcept {
+  if (weight.value() >= 1) return detail::by_limit(step);
+  if (detail::is_constant(step.args[0])) step.args[0] = word_limit;
+  return step;
+}
 
 /// Zero: within the store's default timeout.
 detail::ReleaseStepVerb release_verb(const detail::HeldLease& held, Span within) noexcept {
@@ -271,9 +275,9 @@ Step LeaseManager::acquire_step(const Key& key, Share share, Cost weight,
                                 const LeaseId& id) const noexcept {
   Step step{&leases_acquire,
             named(key),
-            {share.limit, valid_weight(weight), options_.ttl.count(), share.tier, known_id}};
+            {share.limit, weight.value(), options_.ttl.count(), share.tier, known_id}};
   put_id(&step.args[5], id);
-  return by_limit(step);
+  return by_limit_of(step, weight);
 }
 Step LeaseManager::acquire_new_step(const Key& key, Share share, Cost weight,
                                     const LeaseId& id) const noexcept {
@@ -286,7 +290,7 @@ LeaseId LeaseManager::draw_id() const {
                                                : rng_of(store_->clock(), DrawFor::lease));
 }
 Step LeaseManager::peek_step(const Key& key, Share share, Cost weight) const noexcept {
-  return by_limit({&leases_peek, named(key), {share.limit, valid_weight(weight), share.tier}});
+  return by_limit_of({&leases_peek, named(key), {share.limit, weight.value(), share.tier}}, weight);
 }
 Step LeaseManager::release_step(const Key& key, Word limit, const LeaseId& id) const noexcept {
   Step step{&leases_release, named(key), {std::max(limit, Word{1}), 0}};

@@ -242,6 +242,22 @@ TEST_CASE("an exception says which value was wrong, and what is allowed", "[erro
               "ConcurrencyLimiter::try_acquire: weight 4, allowed 1 to 3");
         CHECK(told_by([&] { (void)jobs.acquire("a", 4, 0s); }) ==
               "ConcurrencyLimiter::acquire: weight 4, allowed 1 to 3");
+        for (const Word weight : {0, -3}) {
+          const std::string text = "weight " + std::to_string(weight) + ", allowed 1 to ";
+          const std::string type = "ConcurrencyLimiter::";
+          CHECK(told_by([&] { (void)jobs.try_acquire("a", weight); }) ==
+                type + "try_acquire: " + text + "3");
+          CHECK(told_by([&] { (void)jobs.peek("a", weight); }) == type + "peek: " + text + "3");
+          CHECK(told_by([&] { (void)jobs.acquire("a", weight, 0s); }) ==
+                type + "acquire: " + text + "3");
+          CHECK_THAT(told_by([&] { (void)decide(store, jobs.acquire_step("a", {}, weight)); }),
+                     sluice::test::contains_text(text + "3"));
+          for (const Word limit : {Word{0}, unlimited}) {
+            const ConcurrencyLimiter constant(store, "constant", limit);
+            CHECK(told_by([&] { (void)constant.try_acquire("a", weight); }) ==
+                  type + "try_acquire: " + text + "2^52");
+          }
+        }
         const FleetShedder fleet(store, "fleet", 3, {{"all", FleetShare::percent(100)}});
         CHECK(told_by([&] { (void)fleet.try_acquire("all", 4); }) ==
               "FleetShedder::try_acquire: weight 4, allowed 1 to 3");
