@@ -85,16 +85,25 @@ void end_without_memory() {
   std::_Exit(2);
 }
 
-/// `code`, or 2 if not all of the output could be written.
-int ended(const CLI::App& app, int code) {
-  std::cout.flush();
-  if (std::cout && std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
-  fmt::print(stderr, "{}: the output could not be written: {}\n", app.get_name(),
-             std::generic_category().message(errno));
+/// `code`, or 2 if not all of the output could be written. A run that failed has said why: a write
+/// before this one may have failed by the same cause.
+int ended(const CLI::App& app, int code) try {
+  flush_output();
+  return code;
+} catch (const std::exception& error) {
+  if (code != 2) fmt::print(stderr, "{}: {}\n", app.get_name(), error.what());
   return 2;
 }
 
 }  // namespace
+
+void flush_output() {
+  errno = 0;
+  std::cout.flush();
+  if (std::cout && std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return;
+  const std::string why = errno == 0 ? "" : ": " + std::generic_category().message(errno);
+  throw std::runtime_error("the output could not be written" + why);
+}
 
 int parse_and_run(CLI::App& app, int argc, char** argv, const std::function<int()>& run) {
   app.set_help_all_flag("--help-all", "Print all help, that of every command, and exit");
@@ -119,18 +128,20 @@ int parse_and_run(CLI::App& app, int argc, char** argv, const std::function<int(
   }
 }
 
-CLI::Validator whole_number() {
-  return {[](std::string& text) {
-            std::uint64_t value = 0;
-            const char* end = text.data() + text.size();
-            const auto [stopped, error] = std::from_chars(text.data(), end, value);
-            if (error != std::errc{} || stopped != end) {
-              return fmt::format("must be 0 to {}, got {}", UINT64_MAX, text);
-            }
-            text = fmt::format("{}", value);
-            return std::string();
-          },
-          "0 to 2^64 - 1"};
+CLI::Validator whole_number(std::uint64_t least, std::uint64_t most) {
+  return {
+      [=](std::string& text) {
+        std::uint64_t value = 0;
+        const char* end = text.data() + text.size();
+        const auto [stopped, error] = std::from_chars(text.data(), end, value);
+        const bool is_number = error == std::errc{} && stopped == end;
+        if (!is_number || value < least || value > most) {
+          return fmt::format("a whole number must be {} to {}, got {}", least, most, text);
+        }
+        text = fmt::format("{}", value);
+        return std::string();
+      },
+      least == 0 && most == UINT64_MAX ? "0 to 2^64 - 1" : fmt::format("{} to {}", least, most)};
 }
 
 }  // namespace sluice::tool

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <functional>
 
 namespace sluice::tool {
@@ -12,7 +13,10 @@ namespace sluice::tool {
 [[nodiscard]] int parse_and_run(CLI::App& app, int argc, char** argv,
                                 const std::function<int()>& run);
 
-/// Accepts decimal numbers that fit in 64 bits, which CLI11 would wrap, cut or read as octal.
-[[nodiscard]] CLI::Validator whole_number();
+/// Throws std::runtime_error if not all of the output can be written.
+void flush_output();
+
+/// Accepts decimal numbers in these bounds, which CLI11 would wrap, cut or read as octal.
+[[nodiscard]] CLI::Validator whole_number(std::uint64_t least = 0, std::uint64_t most = UINT64_MAX);
 
 }  // namespace sluice::tool

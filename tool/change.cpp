@@ -149,10 +149,9 @@ int block_key(const Session& session, const std::string& key, Span span, bool ye
     throw std::invalid_argument(printable(key, 200) + " has " + found.description.summary);
   }
   const Change change{"block", key, state_of(found), span};
-  if (!is_agreed(session, change, yes)) return bad_input;
   const auto store = store_of(session, found.name);
-  block(*store, found, span);
-  return done(session, change);
+  const auto agree = [&] { return is_agreed(session, change, yes); };
+  return block(*store, found, span, agree) ? done(session, change) : bad_input;
 }
 
 int close_gate(const Session& session, const std::string& key, Span span, bool yes) {

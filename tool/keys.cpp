@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cli/command_line.hpp"
 #include "cli/text.hpp"
 #include "tool/commands.hpp"
 
@@ -10,7 +11,7 @@ namespace sluice::tool {
 
 void print_totals(const Session& session, const Totals& totals) {
   if (session.style.json) return print_json({{"totals", to_json(totals)}});
-  std::fflush(stdout);
+  flush_output();
   const auto say = [&](std::uint64_t keys, const std::string& what, const std::string& example) {
     fmt::print(
         stderr, "{}\n",

@@ -35,6 +35,11 @@ struct Options {
   bool functions = false;
   bool yes = false;
 };
+/// Of a limit, a burst and a request.
+constexpr std::uint64_t most_units = std::uint64_t{1} << 51;
+/// Each line of watch is a question to the server.
+constexpr Span shortest_interval = std::chrono::milliseconds{100};
+
 using Shared = std::shared_ptr<Options>;
 
 /// The URL with its login left out.
@@ -95,7 +100,7 @@ void add_given(CLI::App* command, const Shared& options) {
                                  ->add_option("--limit", options->limits,
                                               "The limit or burst; of several windows one each")
                                  ->delimiter(',')
-                                 ->check(CLI::Range(Word{1}, Word{1} << 51));
+                                 ->transform(whole_number(1, most_units));
   if (!has_tables()) return;
   command
       ->add_option("--table", options->table,
@@ -150,7 +155,7 @@ void add_reading(CLI::App& app, Command& chosen) {
   add_key(command, options);
   add_given(command, options);
   command->add_option("--cost", options->cost, "Units of the request")
-      ->check(CLI::Range(Word{1}, Word{1} << 51));
+      ->transform(whole_number(1, most_units));
   run_as(command, chosen, options, [=](const Session& s) { return peek_key(s, options->key); });
 
   options = std::make_shared<Options>();
@@ -159,7 +164,7 @@ void add_reading(CLI::App& app, Command& chosen) {
   add_given(command, options);
   command->add_option("--most", options->number, "How many")
       ->default_val(10)
-      ->check(CLI::Range(1, 1000));
+      ->transform(whole_number(1, 1'000));
   run_as(command, chosen, options, [=](const Session& s) {
     return top_keys(s, {scan_of(*options, s), options->number});
   });
@@ -168,10 +173,15 @@ void add_reading(CLI::App& app, Command& chosen) {
   command = add(app, "watch", "A key again and again, until Ctrl-C", options);
   add_key(command, options);
   add_given(command, options);
-  command->add_option("--interval", options->span, "Such as 500ms")->default_val("1s");
+  command->add_option("--interval", options->span, "Such as 500ms; 100ms or more")
+      ->default_val("1s");
   command->add_option("--times", options->number, "How often (default: until Ctrl-C)");
   run_as(command, chosen, options, [=](const Session& s) {
-    return watch_key(s, options->key, {detail::parse_span(options->span), options->number});
+    const Span interval = detail::parse_span(options->span);
+    if (interval < shortest_interval) {
+      throw std::invalid_argument("--interval must be 100ms or more, got " + options->span);
+    }
+    return watch_key(s, options->key, {interval, options->number});
   });
 }
 

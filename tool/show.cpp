@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "cli/command_line.hpp"
 #include "cli/text.hpp"
 #include "tool/commands.hpp"
 
@@ -135,7 +136,7 @@ int watch_key(const Session& session, const std::string& key, const WatchOptions
     } else {
       print_line(session.style, moment(fleet.of(key).now() / 1'000'000, 0, true), "no such key");
     }
-    if (std::fflush(stdout) != 0) return bad_input;
+    flush_output();
     if (i + 1 == options.times) return fine;
     for (const Time end = clock.now() + options.interval; !stopped && clock.now() < end;) {
       std::this_thread::sleep_for(std::min(tick, end - clock.now()));

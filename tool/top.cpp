@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "cli/command_line.hpp"
 #include "cli/text.hpp"
 #include "tool/commands.hpp"
 
@@ -61,7 +62,7 @@ int top_keys(const Session& session, const TopOptions& options) {
   if (session.style.json) {
     print_json({{"totals", to_json(totals)}});
   } else {
-    std::fflush(stdout);
+    flush_output();
     fmt::print(stderr, "of {} of limiters\n", plural(totals.all_ours(), "key"));
   }
   require_all_read(totals);

@@ -144,14 +144,18 @@ TEST_CASE("a block that cannot be made is refused, and changes nothing", "[redis
   REQUIRE(bucket.try_acquire("a").allowed);
   const UtilizationShedder shedder(*site.store, "shedder");
   shedder.sample(0.9);
+  const ConcurrencyLimiter jobs(*site.store, "jobs", 5);
+  Lease lease = jobs.try_acquire("a");
   const std::string before = site.client({"GET", "{a}:api:1/s"}).text;
   const auto refused = [&](const std::string& words, const std::string& why) {
     const Ran ran = site.run("block --yes " + words);
     INFO(ran.output);
     CHECK(ran.code == 2);
     CHECK_THAT(ran.output, contains_text(why));
+    CHECK(ran.output.find("block {") == std::string::npos);  // as if it were done
   };
   refused("'{a}:api:1/s' --for 10s", "give --quota or --limit");
+  refused("'{a}:jobs' --for 1000000h", "leases cannot be blocked for ");
   refused("'{a}:api:1/s' --for 61s --limit 1", "a minute at most");
   refused("'{a}:api:1/s' --for soon --limit 1", "got \"soon\"");
   refused("'{a}:api:1/s' --limit 1", "--for is required");

@@ -86,7 +86,14 @@ TEST_CASE("show tells what the limiter told, in any width", "[redis]") {
   const Ran wrong = sluice_tool(url, "show " + key + " --quota 6/d");
   CHECK(wrong.code == 2);
   CHECK_THAT(wrong.output, contains_text("the key is counted in 5/day"));
-  CHECK(sluice_tool(url, "show " + key + " --limit nonsense").code == 2);
+  for (const std::string limit : {"nonsense", "0", "1,x", "9007199254740993"}) {
+    const Ran ran = sluice_tool(url, "show " + key + " --limit " + limit);
+    CHECK(ran.code == 2);
+    CHECK_THAT(ran.output, contains_text("--limit: a whole number must be 1 to 2251799813685248") &&
+                               contains_text(", got " + limit.substr(limit.find(',') + 1)));
+  }
+  CHECK_THAT(sluice_tool(url, "watch " + key + " --times 1 --interval 99ms").output,
+             contains_text("--interval must be 100ms or more, got 99ms"));
   CHECK(sluice_tool(url, "show " + key + " --quota 5/fortnight").code == 2);
 
   for (const std::string& words : {std::string("keys"), "show " + key, std::string("top")}) {
@@ -133,12 +140,12 @@ TEST_CASE("watch shows a key again, also while it is not there", "[redis]") {
   if (redis_left_out()) return;
   RedisServer server;
   const std::string url = url_of(server);
-  CHECK_THAT(sluice_tool(url, "watch '{a}:jobs' --times 2 --interval 1ms").output,
+  CHECK_THAT(sluice_tool(url, "watch '{a}:jobs' --times 2 --interval 100ms").output,
              contains_text("no such key"));
   const auto store = make_redis_store(options_of(server));
   const ConcurrencyLimiter jobs(*store, "jobs", 5);
   Lease lease = jobs.try_acquire("a");
-  const Ran watched = sluice_tool(url, "watch '{a}:jobs' --times 2 --interval 1ms --json");
+  const Ran watched = sluice_tool(url, "watch '{a}:jobs' --times 2 --interval 100ms --json");
   CHECK(watched.code == 0);
   CHECK(json_lines(watched.output).size() == 2);
   CHECK(json_lines(watched.output).at(1)["held"] == 1);

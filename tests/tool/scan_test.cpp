@@ -127,10 +127,32 @@ TEST_CASE("a pipe that closes ends it quietly", "[redis]") {
   CHECK_THAT(ran.output, contains_text("a token bucket") && contains_text("ended 141\n"));
   CHECK(std::count(ran.output.begin(), ran.output.end(), '\n') == 2);
   const Ran watched = shell(url_of(server),
-                            "exec 2>&1; { \"$SLUICE\" watch '{no}:such' --interval 1ms; echo "
+                            "exec 2>&1; { \"$SLUICE\" watch '{no}:such' --interval 100ms; echo "
                             "\"ended $?\" >&2; } | head -n 1");
   CHECK_THAT(watched.output, contains_text("no such key\n") && contains_text("ended 141\n"));
   CHECK(std::count(watched.output.begin(), watched.output.end(), '\n') == 2);
+}
+
+TEST_CASE("output that cannot be written is one error, with its cause", "[redis]") {
+  if (redis_left_out()) return;
+  Site site;
+  const TokenBucket bucket(*site.store, "api", Quota::per_second(1));
+  const std::string key = "'{a0}:api:1/s'";
+  REQUIRE(bucket.try_acquire("a0").allowed);
+  const auto check = [&](const std::string& words) {
+    INFO(words);
+    const Ran ran = shell(site.url, "\"$SLUICE\" " + words + " 2>&1 >/dev/full");
+    INFO(ran.output);
+    CHECK(ran.code == 2);
+    CHECK_THAT(ran.output, contains_text("No space left on device\n"));
+    CHECK(std::count(ran.output.begin(), ran.output.end(), '\n') == 1);
+  };
+  for (const char* const words : {"keys", "top", "keys --json", "doctor"}) check(words);
+  check("show " + key);
+  check("watch --times 2 " + key);
+  // More than a buffer of the output, which is written before the end.
+  for (int i = 1; i < 300; ++i) REQUIRE(bucket.try_acquire("a" + std::to_string(i)).allowed);
+  for (const char* const words : {"keys", "top --most 300", "keys --json"}) check(words);
 }
 
 TEST_CASE("large states are read whole", "[redis]") {

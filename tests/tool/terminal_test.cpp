@@ -45,7 +45,7 @@ TEST_CASE("every command prints within 40 columns", "[redis]") {
   };
   for (const auto& [words, code] : std::vector<Line>{
            {"peek " + key + " --limit 5", 1},
-           {"watch " + leases + " --times 2 --interval 1ms", 0},
+           {"watch " + leases + " --times 2 --interval 100ms", 0},
            {"watch '{nobody-whose-name-is-wider-than-a-terminal}:b' --times 1", 0},
            {"block " + leases + " --for 10min --yes", 0},
            {"close " + gate + " --for 10min --yes", 0},
