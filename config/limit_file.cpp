@@ -74,7 +74,7 @@ struct Place {
     std::string all;
     for (const std::string_view each : names) (all += all.empty() ? "" : ", ") += each;
     const std::string_view near = detail::nearest(name.substr(0, 64), names);
-    reject("unknown; expected " + (all.empty() ? "none" : all) +
+    reject("unknown; expected " + all +
            (near.empty() ? "" : "; did you mean " + std::string(near) + "?"));
   }
   /// Rejects every entry of the table but these.
@@ -206,7 +206,9 @@ LimitList<Limit> list_of(const std::string& path, const toml::table& root, std::
   }
   std::vector<std::string_view> names;
   for (const auto& [key, value] : root) names.push_back(key.str());
-  Place{path, std::string(name), root}.unknown(name, std::span<const std::string_view>(names));
+  const Place place{path, std::string(name), root};
+  if (names.empty()) place.reject("unknown; the file has no tables");
+  place.unknown(name, std::span<const std::string_view>(names));
 }
 
 std::string text_of(const std::string& path) {

@@ -89,7 +89,7 @@ TEST_CASE("an entry that nobody knows is named with its line and the nearest one
             .rfind("limits.toml:3: jobs.unit: unknown; expected everyone", 0) == 0);
   CHECK(rejected_quotas("[apis]\neveryone = \"1/s\"\n") ==
         "limits.toml:1: api: unknown; expected apis; did you mean apis?");
-  CHECK(rejected_quotas("") == "limits.toml:1: api: unknown; expected none");
+  CHECK(rejected_quotas("") == "limits.toml:1: api: unknown; the file has no tables");
 }
 
 TEST_CASE("what is missing or of another type is named with its line", "[config]") {
