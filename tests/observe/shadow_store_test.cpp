@@ -293,8 +293,9 @@ TEST_CASE("a store that fails does not fail a call for its shadow", "[observe][s
     const bool is_refusal = code == Errc::cost_exceeds_capacity;
     const std::string what = is_refusal ? "refused" : make_error_code(code).message();
     const Lines lines{"decided next a 1 " + what + " (shadow)"};
+    const std::error_code passed_on = fails ? make_error_code(code) : std::error_code();
     const auto check = [&](const std::error_code& failed, const Decision& decision) {
-      CHECK(failed == (fails ? make_error_code(code) : std::error_code()));
+      CHECK(failed == passed_on);
       CHECK(s.events.take() == (fails ? Lines{} : lines));
       if (!failed) CHECK((decision.allowed && decision.at == s.clock.now()));
     };
