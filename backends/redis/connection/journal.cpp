@@ -197,6 +197,7 @@ std::string RedisEvent::text() const {
   std::string text(redis_detail::verb_of(step));
   text += address;
   if (!cause.empty()) text += ": " + cause;
+  if (cause.ends_with('.') && !cause.ends_with("...")) text.pop_back();  // others go on from here
   return text;
 }
 

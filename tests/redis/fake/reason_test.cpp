@@ -106,9 +106,9 @@ TEST_CASE("what a server says at login, and of a database, is told in its words"
     Errc code = Errc::not_connected;
   };
   const std::string unwanted =
-      "ERR AUTH <password> called without any password configured for the default user.";
+      "ERR AUTH <password> called without any password configured for the default user";
   for (const auto& [replies, told, step, code] :
-       {Said{{{"AUTH", "-" + unwanted + "\r\n"}}, "login at ADDRESS: " + unwanted},
+       {Said{{{"AUTH", "-" + unwanted + ".\r\n"}}, "login at ADDRESS: " + unwanted},
         Said{{{"AUTH", "-WRONGPASS invalid username-password pair\r\n"}},
              "WRONGPASS invalid",
              RedisStep::login,
@@ -276,11 +276,11 @@ TEST_CASE("every form of a call that throws tells why there is no connection", "
 
 TEST_CASE("a server that turns out to be a replica is quoted until there is another connection",
           "[fake][reason]") {
-  const std::string words = "READONLY You can't write against a read only replica.";
+  const std::string words = "READONLY You can't write against a read only replica";
   FakeServer server([&](Peer& peer, int number) {
     if (number > 0) return peer.wait_for_close();
     while (peer.read_call()) {
-      if (!peer.send("-" + words + "\r\n")) return;
+      if (!peer.send("-" + words + ".\r\n")) return;
     }
   });
   Events events;
@@ -404,10 +404,11 @@ TEST_CASE("the reasons of an outage are not those of the next one", "[reason]") 
     return reason != nullptr && has(*reason, part);
   };
   journal.note_attempt(RedisStep::connect, "a:1");
-  journal.note_failure(RedisStep::login, "a:1", "NOAUTH no", Errc::no_auth);
+  journal.note_failure(RedisStep::login, "a:1", "NOAUTH no.", Errc::no_auth);
   journal.note_failure(RedisStep::connect, "a:1", "refused", Errc::not_connected);
   journal.note_loss("a:1", "READONLY no", Errc::read_only);
-  CHECK(says(Errc::no_auth, "NOAUTH"));
+  CHECK(says(Errc::no_auth, "NOAUTH no"));
+  CHECK_FALSE(says(Errc::no_auth, "NOAUTH no."));  // the words of the error follow
   CHECK(says(Errc::not_connected, "refused"));
   CHECK(says(Errc::read_only, "READONLY"));
   journal.note_connection("a:1");
