@@ -178,6 +178,11 @@ sluice_tool_test(sim_check CODE 1 OUT "fails.toml +does NOT hold.*FAILS.*open.to
 sluice_tool_test(sim_check_open CODE 3 OUT "open.toml +does NOT hold.*undecided" COMMAND sh -c
   "\"$1\" check --update \"$2/open.toml\" >/dev/null || exec \"$1\" check \"$2/open.toml\"" sh ${sim} ${studies})
 
+# Traces alone: another figure is no matter, another trace is.
+sluice_tool_test(sim_check_traces_only CODE 1 OUT "now: +shared . trace.*before: +shared . trace . x" COMMAND sh -c
+  "cp \"$2/holds.toml\" \"$2/traced.toml\" && \"$1\" check --update \"$2/traced.toml\" >/dev/null && sed -i 's/goodput | ./goodput | x/' \"$2/traced.toml.figures\" && \"$1\" check --traces \"$2/traced.toml\" && sed -i 's/trace | ./trace | x/' \"$2/traced.toml.figures\" || exit 9; exec \"$1\" check --traces \"$2/traced.toml\""
+  sh ${sim} ${studies})
+
 # What shrink and a failure print replays alone, and the same judge objects.
 sluice_tool_test(sim_replay CODE 1 OUT "OBJECTS +never" COMMAND sh -c
   "\"$1\" shrink \"$2/crashes.toml\" >\"$2/shrunk.toml\" || exec \"$1\" replay \"$2/shrunk.toml\"" sh ${sim} ${studies})
