@@ -180,7 +180,7 @@ sluice_tool_test(sim_check_open CODE 3 OUT "open.toml +does NOT hold.*undecided"
 
 # Traces alone: another figure is no matter, another trace is.
 sluice_tool_test(sim_check_traces_only CODE 1 OUT "now: +shared . trace.*before: +shared . trace . x" COMMAND sh -c
-  "cp \"$2/holds.toml\" \"$2/traced.toml\" && \"$1\" check --update \"$2/traced.toml\" >/dev/null && sed -i 's/goodput | ./goodput | x/' \"$2/traced.toml.figures\" && \"$1\" check --traces \"$2/traced.toml\" && sed -i 's/trace | ./trace | x/' \"$2/traced.toml.figures\" || exit 9; exec \"$1\" check --traces \"$2/traced.toml\""
+  "cp \"$2/holds.toml\" \"$2/traced.toml\" && \"$1\" check --update \"$2/traced.toml\" >/dev/null && sed -i 's/goodput | ./goodput | x/' \"$2/traced.toml.figures\" && \"$1\" check --traces \"$2/traced.toml\" && sed -i 's/trace | ./trace | x/' \"$2/traced.toml.figures\" && exec \"$1\" check --traces \"$2/traced.toml\""
   sh ${sim} ${studies})
 
 # What shrink and a failure print replays alone, and the same judge objects.
