@@ -87,6 +87,9 @@ struct ConcurrencyLimiter::Verbs::Claimed final : detail::ClaimOf<ConcurrencyLim
     return limiter().leases_.acquire_new_step(own_key(), {limiter().limit_.of(own_key()), 0},
                                               cost(), id_);
   }
+  void answer_lost() noexcept override {
+    limiter().leases_.answer_lost(own_key(), {limiter().limit_.of(own_key()), 0}, cost(), id_);
+  }
   Grant grant_of(const Outcome& outcome, Time asked) const {
     static constexpr std::array<Word, output> none{};
     return limiter().adopt(own_key(), id_, cost(), outcome.decision,

@@ -32,6 +32,9 @@ Step by_limit_of(Step step, Cost weight) noexcept {
   return step;
 }
 
+/// How often a release is sent that nobody waits for, as connections are lost.
+constexpr int most_releases = 4;
+
 /// Zero: within the store's default timeout.
 detail::ReleaseStepVerb release_verb(const detail::HeldLease& held, Span within) noexcept {
   return {detail::WakeUp(held.terms().queues.get()), [&] {
@@ -39,12 +42,6 @@ detail::ReleaseStepVerb release_verb(const detail::HeldLease& held, Span within)
             return within > Span{0} ? std::move(verb).within(within) : verb;
           }};
 }
-
-/// Keeps the lease for as long as its release is under way.
-struct KeepHeld {
-  void operator()(std::error_code /*error*/, bool /*released*/) const noexcept {}
-  std::shared_ptr<detail::HeldLease> held;
-};
 
 }  // namespace
 
@@ -132,15 +129,40 @@ bool HeldLease::release(Span within, std::error_code& error) noexcept {
 
 void HeldLease::release_later(const std::shared_ptr<HeldLease>& held) noexcept {
   const State was = held->state_.exchange(State::returned);
-  if (was == State::returning || was == State::returned || held->is_orphaned()) return;
+  if (was == State::returning || was == State::returned) return;
   if (was == State::held) held->tell(LeaseEvent::Change::released);
-  if (held->holds_nothing()) return;
-  try {
-    Running<ReleaseStepVerb, KeepHeld>::start(release_verb(*held, held->terms_.release_within),
-                                              held);
-  } catch (const std::bad_alloc&) {
-    return;  // the lease expires by its TTL
+  send_release(held);
+}
+
+void HeldLease::release_unknown(const std::shared_ptr<HeldLease>& held) noexcept {
+  held->state_ = State::returned;
+  send_release(held);
+}
+
+/// What becomes of a release that nobody waits for. It keeps the lease meanwhile.
+struct HeldLease::Resend {
+  void operator()(std::error_code error, bool /*released*/) noexcept {
+    if (error == Failure::unknown && !held->is_orphaned()) send_release({held, until, left});
   }
+  std::shared_ptr<HeldLease> held;
+  Time until;  // then it has expired
+  int left;    // so many more
+};
+
+/// As long as the server hangs, the release is under way; if the connection is lost, it is sent
+/// again.
+void HeldLease::send_release(Resend release) noexcept try {
+  const Span within = release.until - release.held->store().clock().now();
+  if (release.left == 0 || within <= Span{0}) return;
+  --release.left;
+  Running<ReleaseStepVerb, Resend>::start(release_verb(*release.held, within), release);
+} catch (const std::bad_alloc&) {
+  return;  // the lease expires by its TTL
+}
+
+void HeldLease::send_release(const std::shared_ptr<HeldLease>& held) noexcept {
+  if (held->is_orphaned() || held->holds_nothing()) return;
+  send_release({held, held->store().clock().now() + Span{held->terms_.ttl}, most_releases});
 }
 
 bool HeldLease::lost() const noexcept {
@@ -153,10 +175,6 @@ bool HeldLease::lost() const noexcept {
 bool HeldLease::lose() noexcept {
   State held = State::held;
   return state_.compare_exchange_strong(held, State::lost);
-}
-
-void HeldLease::abandon() noexcept {
-  if (state_.exchange(State::returned) == State::held) tell(LeaseEvent::Change::released);
 }
 
 void HeldLease::tell_lost() noexcept {
@@ -208,7 +226,14 @@ LeaseManager::Asking LeaseManager::ask(const Key& key, Share share, Cost weight,
   auto held = hold(key, share, weight, id);  // allocates first: after the grant nothing may fail
   const Step step = seek == known_id ? acquire_step(held->key(), share, weight, id)
                                      : acquire_new_step(held->key(), share, weight, id);
-  return {*this, step, std::move(held)};
+  return {*this, step, std::move(held), seek};
+}
+
+void LeaseManager::answer_lost(const Key& key, Share share, Cost weight,
+                               const LeaseId& id) const noexcept try {
+  HeldLease::release_unknown(hold(key, share, weight, id));
+} catch (const std::bad_alloc&) {
+  return;  // the lease expires by its TTL
 }
 
 Lease LeaseManager::granted(const Decision& decision, std::span<const Word> output,
@@ -234,6 +259,7 @@ std::optional<Plan> LeaseManager::Asking::next() noexcept {
 void LeaseManager::Asking::hear(const Outcome& outcome) noexcept {
   const auto held = std::exchange(held_, nullptr);
   error_ = outcome.error;
+  if (error_ == Failure::unknown && seek_ == fresh_id) HeldLease::release_unknown(held);
   const bool stamped = !error_ && store().stamps_by_clock();
   const Time asked_at = stamped ? outcome.decision.at : asked_at_;
   std::error_code failed;
@@ -330,13 +356,12 @@ Lease::~Lease() { end(); }
 
 void Lease::end() noexcept {
   if (!*this) return;
-  if (held_->is_orphaned()) return held_->abandon();
-  if (!held_->may_block() || !held_->store().may_block()) {
+  if (held_->is_orphaned() || !held_->may_block() || !held_->store().may_block()) {
     return detail::HeldLease::release_later(held_);
   }
-  std::error_code ignored;  // the place comes back by the TTL
-  held_->release(held_->terms().release_within, ignored);
-  held_->abandon();
+  std::error_code error;
+  held_->release(held_->terms().release_within, error);
+  if (error) detail::HeldLease::release_later(held_);
 }
 
 bool Lease::renew() {

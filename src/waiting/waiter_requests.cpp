@@ -123,6 +123,9 @@ void Waiter::answered(void* self, const Outcome& outcome) noexcept {
   UninitializedArray<Decision, Plan::max_steps> each;
   for (std::size_t i = 0; i < waiter.limits_.size(); ++i) each.make(i);
   const Outcome own = waiter.plan_.by_limits(outcome, {each.data(), waiter.limits_.size()});
+  if (own.error == Failure::unknown) {
+    for (const auto& limit : waiter.limits_) limit->answer_lost();
+  }
   if (!waiter.is_outdated(own)) return waiter.conclude(outcome, own);
   const std::shared_ptr<Waiter> alive = waiter.shared_from_this();
   waiter.prepare();

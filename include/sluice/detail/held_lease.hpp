@@ -63,8 +63,8 @@ class HeldLease {
   [[nodiscard]] bool may_block() const noexcept { return blocks_.load(); }
   /// Releases it without waiting: for threads that must not block.
   static void release_later(const std::shared_ptr<HeldLease>& held) noexcept;
-  /// Marks it as released without a request: it is no longer renewed, and expires by its TTL.
-  void abandon() noexcept;
+  /// Releases, without waiting, what may have been granted by a request whose answer is lost.
+  static void release_unknown(const std::shared_ptr<HeldLease>& held) noexcept;
 
   [[nodiscard]] bool is_held() const noexcept { return state_.load() == State::held; }
   /// True once it was marked as lost; lost() is also true for one that has expired since.
@@ -87,6 +87,10 @@ class HeldLease {
   }
 
  private:
+  struct Resend;
+  static void send_release(Resend release) noexcept;
+  static void send_release(const std::shared_ptr<HeldLease>& held) noexcept;
+
   enum class State : int { held, lost, returning, returned };
 
   StoreRef store_;

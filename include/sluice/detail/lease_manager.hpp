@@ -35,6 +35,9 @@ class LeaseManager {
   Lease adopt(const Key& key, Share share, Cost weight, const LeaseId& id, const Decision& decision,
               std::span<const Word> output, Time asked_at) const;
 
+  /// Releases what acquire_new_step() may have been granted; does not wait for the store.
+  void answer_lost(const Key& key, Share share, Cost weight, const LeaseId& id) const noexcept;
+
   [[nodiscard]] Step acquire_step(const Key& key, Share share, Cost weight,
                                   const LeaseId& id) const noexcept;
   /// The same for an id that was just drawn: the rule does not look for a live lease with it.
@@ -83,8 +86,9 @@ class LeaseManager::Asking {
   /// A call that is over at once.
   Asking(const LeaseManager& leases, std::error_code error) noexcept
       : leases_(&leases), error_(error) {}
-  Asking(const LeaseManager& leases, const Step& step, std::shared_ptr<HeldLease> held) noexcept
-      : leases_(&leases), step_(step), held_(std::move(held)) {}
+  Asking(const LeaseManager& leases, const Step& step, std::shared_ptr<HeldLease> held,
+         Seek seek) noexcept
+      : leases_(&leases), step_(step), held_(std::move(held)), seek_(seek) {}
 
   [[nodiscard]] Store& store() const noexcept { return leases_->store(); }
   [[nodiscard]] std::optional<Plan> next() noexcept;
@@ -100,6 +104,7 @@ class LeaseManager::Asking {
   const LeaseManager* leases_;
   std::optional<Step> step_;
   std::shared_ptr<HeldLease> held_;
+  Seek seek_ = known_id;
   Time asked_at_{};
   std::error_code error_;
   Lease lease_;

@@ -39,7 +39,8 @@ class ConcurrencyLimiter : public Waitable {
 
   /// Acquires a lease of `weight` places, 1 to limit(), if they are free; never waits. A refused
   /// lease converts to false. Throws std::system_error if the store could not decide, or if the
-  /// weight can never be granted (Errc::invalid_cost, Errc::cost_exceeds_capacity).
+  /// weight can never be granted (Errc::invalid_cost, Errc::cost_exceeds_capacity). What may have
+  /// been granted, if the answer is lost (Failure::unknown), is released behind it.
   Lease try_acquire(const KeyArg& key, Cost weight = 1) const;
   Lease try_acquire(const KeyArg& key, std::error_code& error) const noexcept;
   Lease try_acquire(const KeyArg& key, Cost weight, std::error_code& error) const noexcept;
