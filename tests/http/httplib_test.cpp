@@ -1,6 +1,10 @@
 // A server and clients with cpp-httplib, over loopback.
 #include "sluice/adapters/httplib.hpp"
 
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/read.hpp>
+#include <boost/asio/read_until.hpp>
+#include <boost/asio/write.hpp>
 #include <memory>
 #include <string>
 #include <thread>
@@ -39,6 +43,7 @@ class Server {
   httplib::Result get(const std::string& key) const {
     return httplib::Client("127.0.0.1", port_).Get("/", {{"X-Api-Key", key}});
   }
+  [[nodiscard]] int port() const { return port_; }
 
   std::atomic<int> served{0};
 
@@ -48,7 +53,60 @@ class Server {
   int port_ = 0;
 };
 
+/// A connection whose requests are written by hand.
+class Connection {
+ public:
+  explicit Connection(int port) {
+    socket_.connect({boost::asio::ip::address_v4::loopback(), static_cast<unsigned short>(port)});
+  }
+  void send(const std::string& text) { boost::asio::write(socket_, boost::asio::buffer(text)); }
+  /// Up to this text, or to the end of the connection.
+  std::string read_until(const std::string& end) {
+    boost::system::error_code error;
+    const std::size_t size =
+        boost::asio::read_until(socket_, boost::asio::dynamic_buffer(read_), end, error);
+    const std::string text = read_.substr(0, error ? read_.size() : size);
+    read_.erase(0, text.size());
+    return text;
+  }
+  /// True if nothing comes any more.
+  bool is_closed() {
+    boost::system::error_code error;
+    boost::asio::read(socket_, boost::asio::dynamic_buffer(read_), error);
+    return error && read_.empty();
+  }
+
+ private:
+  boost::asio::io_context io_;
+  boost::asio::ip::tcp::socket socket_{io_};
+  std::string read_;
+};
+
 }  // namespace
+
+TEST_CASE("the body of a refused request is never taken for the next request", "[http][httplib]") {
+  VirtualClock clock;
+  Server server(http::RequestLimit(TokenBucket(make_virtual_store(clock), "api", Quota::never())));
+  const std::string inner = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
+  const std::string chunk = "1d\r\n" + inner + "\r\n0\r\n\r\n";
+  for (const auto& [header, body] :
+       {std::pair{"Content-Length: " + std::to_string(inner.size()), inner},
+        std::pair{std::string("Transfer-Encoding: chunked"), chunk}}) {
+    CAPTURE(header);
+    Connection connection(server.port());
+    connection.send("POST / HTTP/1.1\r\nHost: x\r\n" + header + "\r\n\r\n");
+    const std::string answer = connection.read_until("too many requests\n");
+    CHECK(answer.starts_with("HTTP/1.1 429"));
+    CHECK(answer.find("Connection: close\r\n") != std::string::npos);
+    CHECK(answer.ends_with("\r\n\r\ntoo many requests\n"));
+    CHECK(connection.is_closed());
+  }
+  Connection kept(server.port());
+  for (int i = 0; i < 2; ++i) {
+    kept.send(inner);
+    CHECK(kept.read_until("too many requests\n").starts_with("HTTP/1.1 429"));
+  }
+}
 
 TEST_CASE("a server with cpp-httplib limits each key by its tier, and a client reads it",
           "[http][httplib]") {

@@ -14,10 +14,33 @@
 #include "sluice/http.hpp"
 
 namespace sluice::http {
+namespace detail {
+
+inline bool has_body(const httplib::Request& request) {
+  return request.has_header("Transfer-Encoding") ||
+         (request.has_header("Content-Length") &&
+          request.get_header_value("Content-Length") != "0");
+}
+
+/// Has the response sent, and the connection closed. In cpp-httplib only a provider of content that
+/// fails closes it; this one has written everything before.
+inline void send_and_close(httplib::Response& response, std::string text) {
+  response.set_header("Connection", "close");
+  const std::size_t size = text.size();
+  response.set_content_provider(
+      size, "text/plain",
+      [text = std::move(text)](std::size_t from, std::size_t length, httplib::DataSink& sink) {
+        sink.write(text.data() + from, length);
+        return false;
+      });
+}
+
+}  // namespace detail
 
 /// A handler for httplib::Server::set_pre_routing_handler(): requests that are refused are answered
 /// here, and all responses have the headers. `key_of(request)` is the key of each, and is copied.
-/// The threads of the server wait for the store.
+/// The threads of the server wait for the store. A refusal of a request with a body ends the
+/// connection: cpp-httplib has not read the body, and would take it for the next request.
 ///
 ///     server.set_pre_routing_handler(http::limit_requests(limit, [](const auto& request) {
 ///       return request.has_header("X-Api-Key") ? request.get_header_value("X-Api-Key") : "none";
@@ -33,7 +56,12 @@ template <class L, class KeyOf>
         [&](auto name, auto value) { response.set_header(std::string(name), std::string(value)); });
     if (admission) return httplib::Server::HandlerResponse::Unhandled;
     response.status = admission.status;
-    response.set_content(std::string(admission.reason()), "text/plain");
+    std::string reason(admission.reason());
+    if (detail::has_body(request)) {
+      detail::send_and_close(response, std::move(reason));
+    } else {
+      response.set_content(reason, "text/plain");
+    }
     return httplib::Server::HandlerResponse::Handled;
   };
 }
