@@ -10,9 +10,11 @@
 #include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
@@ -21,6 +23,7 @@
 #include <iostream>
 #include <sstream>
 #include <string>
+#include <variant>
 
 namespace net = boost::asio;
 namespace beast = boost::beast;
@@ -82,15 +85,29 @@ struct Api {
   }
 };
 
-/// One connection; ends with an exception when the client disconnects.
+/// Ends when the client closes the connection. One that sends its next request is not watched.
+net::awaitable<void> disconnected(tcp::socket& socket) {
+  co_await socket.async_wait(tcp::socket::wait_read, net::use_awaitable);
+  char next = 0;
+  boost::system::error_code error;
+  socket.receive(net::buffer(&next, 1), tcp::socket::message_peek, error);
+  if (error) co_return;
+  net::steady_timer never(socket.get_executor(), net::steady_timer::time_point::max());
+  co_await never.async_wait(net::use_awaitable);
+}
+
+/// One connection. A client that disconnects leaves the queue in which it waits.
 net::awaitable<void> serve(tcp::socket socket, const Api& api) {
+  using namespace net::experimental::awaitable_operators;
   beast::tcp_stream stream(std::move(socket));
   beast::flat_buffer buffer;
   for (bool again = true; again;) {
     stream.expires_after(std::chrono::seconds{30});
     Request request;
     co_await beast::http::async_read(stream, buffer, request, net::use_awaitable);
-    const Response response = co_await api.answer(request);
+    const auto answer = co_await (api.answer(request) || disconnected(stream.socket()));
+    if (answer.index() != 0) co_return;
+    const Response& response = std::get<Response>(answer);
     co_await beast::http::async_write(stream, response, net::use_awaitable);
     again = response.keep_alive();
   }
