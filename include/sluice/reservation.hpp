@@ -46,7 +46,7 @@ struct [[nodiscard]] Reservation : Decision {
     std::copy_n(words.begin(), std::min(words.size(), state.size()), state.begin());
   }
 
-  /// The wait from Decision::at until the units may be used.
+  /// The wait from Decision::at until the units may be used; of a refusal, for another attempt.
   [[nodiscard]] Span wait() const noexcept { return retry_after; }
   /// When the units may be used, by the store's clock.
   [[nodiscard]] Time ready_at() const noexcept { return at + retry_after; }

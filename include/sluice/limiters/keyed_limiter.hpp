@@ -106,6 +106,7 @@ class KeyedLimiter : public Waitable {
               std::error_code& error) const noexcept;
 
   /// Corrects an estimated cost: refunds the difference, or charges it, whatever is available.
+  /// What it has charged is not refunded by a later one, which refunds what was granted at most.
   ///
   ///     Reservation grant = limiter.reserve("alice", 100);
   ///     ...

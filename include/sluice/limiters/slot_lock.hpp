@@ -25,10 +25,10 @@ struct [[nodiscard]] SlotPermit : Decision {
   /// The latest time to begin the call; later, the interval to the next call is not guaranteed.
   Time not_after{};
 
-  /// The wait before the call. Zero if refused.
-  [[nodiscard]] Span wait() const noexcept { return allowed ? retry_after : Span{0}; }
+  /// The wait from Decision::at for the slot; of a refusal, for another attempt.
+  [[nodiscard]] Span wait() const noexcept { return retry_after; }
   /// When the slot begins, by the clock of the store (the server's).
-  [[nodiscard]] Time ready_at() const noexcept { return at + wait(); }
+  [[nodiscard]] Time ready_at() const noexcept { return at + retry_after; }
   /// True if the call may begin at this reading of Store::clock(). Check it after waking up: a
   /// stall between the grant and the call then costs the slot, not the interval.
   [[nodiscard]] bool valid_at(Time now) const noexcept {
