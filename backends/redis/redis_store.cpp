@@ -30,6 +30,7 @@ class RedisStoreImpl final : public RedisStore {
     client_->start();
   }
   ~RedisStoreImpl() override {
+    end();
     // In a forked child there is no thread to stop, and the client must not be destroyed.
     if (!client_->is_forked()) {
       client_->stop();

@@ -87,6 +87,10 @@ struct ConcurrencyLimiter::Verbs::Claimed final : detail::ClaimOf<ConcurrencyLim
     return limiter().leases_.acquire_new_step(own_key(), {limiter().limit_.of(own_key()), 0},
                                               cost(), id_);
   }
+  std::optional<Step> preparation(std::error_code& /*error*/) noexcept override {
+    limiter().leases_.send_failed_releases();
+    return {};
+  }
   void answer_lost() noexcept override {
     limiter().leases_.answer_lost(own_key(), {limiter().limit_.of(own_key()), 0}, cost(), id_);
   }

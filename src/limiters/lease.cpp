@@ -11,6 +11,7 @@
 #include "sluice/limiters/detail/lease.hpp"
 #include "sluice/limiters/lease_renewer.hpp"
 #include "sluice/rules/leases.hpp"
+#include "src/limiters/failed_releases.hpp"
 #include "src/limiters/or_throw.hpp"
 
 namespace sluice {
@@ -23,6 +24,11 @@ void put_id(Word* words, const LeaseId& id) noexcept {
   words[2] = static_cast<Word>(id.low & 0xffffff);
 }
 
+LeaseId id_of(const Word (&words)[3]) noexcept {
+  const auto word = [&](int i) { return static_cast<std::uint64_t>(words[i]); };
+  return {word(0) << 12 | word(1) >> 40, word(1) << 24 | word(2)};
+}
+
 constexpr std::size_t granted_words = 4;
 
 /// No lease has a weight below 1, whatever the limit: the constant rule would grant 0.
@@ -31,9 +37,6 @@ Step by_limit_of(Step step, Cost weight) noexcept {
   if (detail::is_constant(step.args[0])) step.args[0] = word_limit;
   return step;
 }
-
-/// How often a release is sent that nobody waits for, as connections are lost.
-constexpr int most_releases = 4;
 
 /// Zero: within the store's default timeout.
 detail::ReleaseStepVerb release_verb(const detail::HeldLease& held, Span within) noexcept {
@@ -139,30 +142,41 @@ void HeldLease::release_unknown(const std::shared_ptr<HeldLease>& held) noexcept
   send_release(held);
 }
 
+void HeldLease::release_unknown(Store& store, const Plan& plan) noexcept try {
+  for (const Step& step : plan.steps()) {
+    if (step.operation != &leases_acquire) continue;
+    const auto asked = unpack<LeasesRule::AcquireArgs>(step.args);
+    if (asked.seek != 0) continue;
+    const Terms terms{.limit = asked.limit, .weight = asked.weight, .ttl = asked.ttl};
+    release_unknown(std::make_shared<HeldLease>(store, step.key, id_of(asked.id), terms));
+  }
+} catch (const std::bad_alloc&) {
+  return;  // the lease expires by its TTL
+}
+
 /// What becomes of a release that nobody waits for. It keeps the lease meanwhile.
-struct HeldLease::Resend {
+struct HeldLease::Sent {
   void operator()(std::error_code error, bool /*released*/) noexcept {
-    if (error == Failure::unknown && !held->is_orphaned()) send_release({held, until, left});
+    if (!error || held->is_orphaned()) return;
+    const auto failed = held->terms_.failed.lock();
+    if (failed) failed->add(held, until, held->store().clock().now());
   }
   std::shared_ptr<HeldLease> held;
-  Time until;  // then it has expired
-  int left;    // so many more
+  Time until;
 };
 
-/// As long as the server hangs, the release is under way; if the connection is lost, it is sent
-/// again.
-void HeldLease::send_release(Resend release) noexcept try {
-  const Span within = release.until - release.held->store().clock().now();
-  if (release.left == 0 || within <= Span{0}) return;
-  --release.left;
-  Running<ReleaseStepVerb, Resend>::start(release_verb(*release.held, within), release);
+void HeldLease::send_release(const std::shared_ptr<HeldLease>& held, Time until) noexcept try {
+  if (held->is_orphaned()) return;
+  const Span within = until - held->store().clock().now();
+  if (within <= Span{0}) return;
+  Running<ReleaseStepVerb, Sent>::start(release_verb(*held, within), held, until);
 } catch (const std::bad_alloc&) {
   return;  // the lease expires by its TTL
 }
 
 void HeldLease::send_release(const std::shared_ptr<HeldLease>& held) noexcept {
   if (held->is_orphaned() || held->holds_nothing()) return;
-  send_release({held, held->store().clock().now() + Span{held->terms_.ttl}, most_releases});
+  send_release(held, held->store().clock().now() + Span{held->terms_.ttl});
 }
 
 bool HeldLease::lost() const noexcept {
@@ -201,7 +215,11 @@ StopToken HeldLease::lost_token() {
 
 LeaseManager::LeaseManager(const StoreHandle& store, TextArg name, const LeaseOptions& options,
                            std::shared_ptr<WaitQueues> queues)
-    : store_(store), name_(valid_name(name)), options_(options), queues_(std::move(queues)) {
+    : store_(store),
+      name_(valid_name(name)),
+      options_(options),
+      queues_(std::move(queues)),
+      failed_(std::make_shared<FailedReleases>()) {
   const Word ttl = options_.ttl.count();
   if (ttl < LeasesRule::min_ttl || ttl > LeasesRule::max_ttl) {
     throw std::invalid_argument("LeaseOptions::ttl must be 1000 us to 1099511627776 us, got " +
@@ -218,16 +236,19 @@ std::shared_ptr<HeldLease> LeaseManager::hold(const Key& key, Share share, Cost 
   return std::make_shared<HeldLease>(
       *store_, named(key), id,
       HeldLease::Terms{share.limit, weight.value(), options_.ttl.count(), options_.release_within,
-                       queues_});
+                       queues_, failed_});
 }
 
 LeaseManager::Asking LeaseManager::ask(const Key& key, Share share, Cost weight, const LeaseId& id,
                                        Seek seek) const {
   auto held = hold(key, share, weight, id);  // allocates first: after the grant nothing may fail
+  failed_->send_again();
   const Step step = seek == known_id ? acquire_step(held->key(), share, weight, id)
                                      : acquire_new_step(held->key(), share, weight, id);
   return {*this, step, std::move(held), seek};
 }
+
+void LeaseManager::send_failed_releases() const noexcept { failed_->send_again(); }
 
 void LeaseManager::answer_lost(const Key& key, Share share, Cost weight,
                                const LeaseId& id) const noexcept try {

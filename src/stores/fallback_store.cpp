@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "sluice/detail/held_lease.hpp"
 #include "sluice/detail/limit_of.hpp"
 #include "sluice/extend/conclude.hpp"
 #include "sluice/extend/owned_plan.hpp"
@@ -125,6 +126,8 @@ class FallbackStore::PrimaryCall final : public detail::PassedCall {
     store_.probes_.end(permit_, own_fault ? Result::unclear : result);
     const bool unreadable = is_unreadable(outcome.error);
     if (unreadable) ++store_.counts_.unreadable;
+    // The policy answers, and nobody releases what the primary may have granted.
+    if (outcome.error == Failure::unknown) detail::HeldLease::release_unknown(store_.inner(), plan);
     if (result == Result::failure || unreadable) {
       if (!unreadable) ++store_.counts_.failures;
       return store_.decide_without(plan, outcome.error, store_.breaker_.wait(permit_.part),

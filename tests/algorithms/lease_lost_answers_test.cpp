@@ -2,6 +2,8 @@
 // asked for it lives. On the stores that answer at once: only there is it known which call loses
 // its answer. Threading: one thread.
 #include <array>
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,7 +31,8 @@ constexpr Word limit = 4;
 /// Random holders of places, each of whose calls may lose its request or its answer.
 class Holders {
  public:
-  Holders(Store& inner, Random& random) : inner_(inner), random_(random), store_(inner) {}
+  Holders(Store& inner, VirtualClock& clock, Random& random)
+      : inner_(inner), clock_(clock), random_(random), store_(inner) {}
 
   void act() {
     std::vector<Held>& held = held_[random_.below(2)];
@@ -42,6 +45,9 @@ class Holders {
       end(ends);
     }
     store_.heal();
+    clock_.advance(50ms);
+    static_cast<void>(jobs_.try_acquire("b"));  // sends what has failed
+    static_cast<void>(fleet_.try_acquire("all"));
   }
   /// The store counts what these hold, and no other place.
   void judge() const {
@@ -67,10 +73,10 @@ class Holders {
     return sum;
   }
   /// Of the next call.
-  void draw_fault(std::size_t kinds = 4) {
+  void draw_fault() {
     const std::array<Fault, 4> faults{Fault::none(), Fault::answer_lost(), Fault::request_lost(),
                                       Fault::not_executed()};
-    store_.fail_call(1, faults[random_.below(kinds)]);
+    store_.fail_call(1, faults[random_.below(faults.size())]);
   }
 
   void acquire(std::vector<Held>& held, bool of_fleet) {
@@ -108,9 +114,9 @@ class Holders {
     std::error_code error;
     switch (random_.below(3)) {
       case 0:
-        return draw_fault(one.lease ? 4 : 3);
+        return draw_fault();
       case 1:
-        draw_fault(3);  // if it cannot be sent, the place becomes free by the TTL
+        draw_fault();
         return one.lease.release_later();
       default:
         draw_fault();
@@ -119,10 +125,11 @@ class Holders {
   }
 
   Store& inner_;
+  VirtualClock& clock_;
   Random& random_;
   FaultyStore store_;
-  ConcurrencyLimiter jobs_{store_, "jobs", limit};
-  FleetShedder fleet_{store_, "fleet", limit, tiers};
+  ConcurrencyLimiter jobs_{store_, "jobs", limit, {.ttl = 24h}};
+  FleetShedder fleet_{store_, "fleet", limit, tiers, {.ttl = 24h}};
   TokenBucket bucket_{store_, "bucket", Quota::per_second(1'000'000)};
   ConcurrencyLimiter never_{store_, "never", 0};
   std::array<std::vector<Held>, 2> held_;  // jobs, and places of the fleet
@@ -137,8 +144,8 @@ TEST_CASE("whichever request or answer is lost, the places that are taken are th
       "held");
   CAPTURE(random.repeat());
   for_each_store(
-      [&](Store& store, VirtualClock&) {
-        Holders holders(store, random);
+      [&](Store& store, VirtualClock& clock) {
+        Holders holders(store, clock, random);
         for (std::size_t i = 0; i < test::scaled(300); ++i) {
           holders.act();
           holders.judge();
@@ -170,42 +177,45 @@ struct Forget {
 
 }  // namespace
 
-TEST_CASE("a release that nobody waits for is sent four times", "[leases]") {
-  for (const int lost : {3, 4}) {
-    CAPTURE(lost);
-    Rig rig;
-    rig.store.play(FaultScript("unknown dropped*" + std::to_string(lost)));
-    CHECK_FALSE(rig.jobs.try_acquire("a", rig.error).decision().allowed);
-    CHECK(rig.error == Errc::unknown);
-    CHECK(rig.store.counts().calls == 5);
-    CHECK(rig.is_free() == (lost == 3));
-  }
-}
-
-TEST_CASE("the end of a lease sends its release again after any error, without waiting",
-          "[leases]") {
-  for (const char* const script : {"timeout", "not_connected", "dropped", "unknown"}) {
-    CAPTURE(script);
+TEST_CASE("a release that has failed is sent again when the limiter is next asked", "[leases]") {
+  for (const std::string failure : {"timeout", "not_connected", "dropped", "unknown"}) {
+    CAPTURE(failure);
     Rig rig;
     Lease lease = rig.jobs.try_acquire("a");
-    rig.store.play(FaultScript(script));
-    lease = {};
+    rig.store.play(FaultScript(failure + "*2"));
+    lease = {};  // waits for the store, and then no longer
     CHECK(rig.store.counts().calls == 3);
+    rig.clock.advance(50ms - 1us);
+    CHECK(rig.jobs.peek("b"));
+    CHECK(rig.jobs.try_acquire("b").decision().allowed);
+    CHECK(rig.store.counts().calls == 6);  // with the release of b
+    rig.clock.advance(1us);
+    CHECK(rig.jobs.try_acquire("b").decision().allowed);
+    CHECK(rig.store.counts().calls == 9);
     CHECK(rig.is_free());
   }
 }
 
-TEST_CASE("a release that nobody waits for is not sent once the lease has expired", "[leases]") {
+TEST_CASE("a call that waits sends the releases that have failed as well", "[leases]") {
   Rig rig;
   Lease lease = rig.jobs.try_acquire("a");
-  rig.store.play(FaultScript("delay(30s,dropped)*4"));
+  rig.store.play(FaultScript("timeout"));
   lease.release_later();
-  rig.clock.advance(30s - 1us);
-  CHECK(rig.store.counts().calls == 2);
-  rig.clock.advance(1us);
-  CHECK(rig.store.counts().calls == 3);
-  rig.clock.advance(2min);
-  CHECK(rig.store.counts().calls == 3);
+  rig.clock.advance(50ms);
+  CHECK(rig.jobs.acquire("a", 1, 0s).decision().allowed);
+}
+
+TEST_CASE("a release that has failed is not sent again once the lease has expired", "[leases]") {
+  for (const Span later : {Span{60s} - 1us, Span{60s}}) {
+    CAPTURE(later);
+    Rig rig;
+    Lease lease = rig.jobs.try_acquire("a");
+    rig.store.play(FaultScript("timeout"));
+    lease.release_later();
+    rig.clock.advance(later);
+    CHECK(rig.jobs.try_acquire("b").decision().allowed);
+    CHECK(rig.store.counts().calls == (later < 60s ? 5 : 4));
+  }
 }
 
 TEST_CASE("under an id of the caller's, a lease whose answer is lost can be asked for again",
@@ -250,4 +260,52 @@ TEST_CASE("a call that has given up gives back what it was granted, also if that
     rig.clock.advance(1us);
     CHECK(rig.is_free());
   }
+}
+
+namespace {
+
+/// A store that hangs once it is told to, and fails what is pending at its end.
+class HungStore final : public StoreWrapper {
+ public:
+  struct Asked {
+    int calls = 0;  // while it hung
+    Span timeout{0};
+  };
+  HungStore(Store& inner, std::optional<Asked>& asked) : StoreWrapper(inner), asked_(asked) {}
+  ~HungStore() override {
+    end();
+    for (Completion& each : std::exchange(pending_, {})) each.fail(Errc::unknown);
+  }
+  void execute(const Plan& plan, Completion done) noexcept override {
+    if (!asked_) return StoreWrapper::execute(plan, std::move(done));
+    ++asked_->calls;
+    asked_->timeout = plan.timeout();
+    pending_.push_back(std::move(done));
+  }
+
+ private:
+  std::optional<Asked>& asked_;  // none: it does not hang
+  std::vector<Completion> pending_;
+};
+
+/// Passes everything on.
+class Through final : public StoreWrapper {
+ public:
+  using StoreWrapper::StoreWrapper;
+};
+
+}  // namespace
+
+TEST_CASE("a release that is under way when its store ends calls nothing any more", "[leases]") {
+  VirtualClock clock;
+  const auto inner = make_virtual_store(clock);
+  std::optional<HungStore::Asked> asked;
+  auto store = std::make_unique<Through>(std::make_unique<HungStore>(*inner, asked));
+  Lease lease = ConcurrencyLimiter(*store, "jobs", 1, {.ttl = 7s}).try_acquire("a");
+  REQUIRE(lease);
+  asked.emplace();
+  lease.release_later();
+  CHECK(asked->timeout == 7s);
+  store.reset();
+  CHECK(asked->calls == 1);
 }

@@ -1,5 +1,7 @@
 // Leases that were granted on one side of an outage and given back on the other.
+#include "sluice/calls/acquire.hpp"
 #include "sluice/limiters/concurrency_limiter.hpp"
+#include "sluice/limiters/token_bucket.hpp"
 #include "tests/fallback/rig.hpp"
 
 namespace sluice::test {
@@ -62,6 +64,39 @@ TEST_CASE("a lease is given back where it was granted, on whichever side of the 
   CHECK(held(*rig.local) == 0);
   CHECK(before.release());
   CHECK(held(*rig.whole) == 0);
+}
+
+TEST_CASE("a lease that has ended during an outage is given back after it", "[fallback]") {
+  for (const FailurePolicy& policy : {FailurePolicy::open(), FailurePolicy::closed()}) {
+    Rig rig(policy);
+    const ConcurrencyLimiter jobs(rig.store, "jobs", 4, {.ttl = 1h});
+    Lease lease = jobs.try_acquire("a");
+    rig.trip();
+    lease = {};
+    CHECK(held(*rig.whole) == 1);
+    rig.heal();
+    static_cast<void>(jobs.try_acquire("b"));
+    CHECK(held(*rig.whole) == 0);
+  }
+}
+
+TEST_CASE("what the primary has granted without an answer is given back behind it", "[fallback]") {
+  Rig rig(2);
+  const ConcurrencyLimiter jobs(rig.store, "jobs", 4);
+  const TokenBucket bucket(rig.store, "bucket", Quota::per_second(10));
+  rig.primary.fail_call(1, Fault::answer_lost());
+  const Lease lease = jobs.try_acquire("a");
+  REQUIRE(lease.decision().source == Source::fallback);
+  rig.primary.fail_call(1, Fault::answer_lost());
+  const Grants grants = acquire({{bucket, "a"}, {jobs, "a"}}, 0s);
+  REQUIRE(grants);
+  CHECK(held(*rig.local) == 2);
+  CHECK(held(*rig.whole) == 0);
+
+  const LeaseId id{1, 2};
+  rig.primary.fail_call(1, Fault::answer_lost());
+  static_cast<void>(jobs.try_acquire("a", 1, id));
+  CHECK(held(*rig.whole) == 1);  // its holder can ask again
 }
 
 TEST_CASE("a plan with the return of a lease and more has no answer without its store",

@@ -15,6 +15,7 @@
 
 namespace sluice::detail {
 
+class FailedReleases;
 class WaitQueues;
 
 /// The state of a granted lease, shared by the Lease and its renewer. Thread-safe.
@@ -24,8 +25,9 @@ class HeldLease {
     Word limit;
     Word weight;
     Word ttl;
-    Span release_within;
-    std::shared_ptr<WaitQueues> queues;  ///< notified when the lease is released; may be null
+    Span release_within{0};
+    std::shared_ptr<WaitQueues> queues{};    ///< notified when the lease is released; may be null
+    std::weak_ptr<FailedReleases> failed{};  ///< gets a release that has failed; may be empty
   };
   HeldLease(Store& store, const Key& key, const LeaseId& id, const Terms& terms);
 
@@ -65,6 +67,11 @@ class HeldLease {
   static void release_later(const std::shared_ptr<HeldLease>& held) noexcept;
   /// Releases, without waiting, what may have been granted by a request whose answer is lost.
   static void release_unknown(const std::shared_ptr<HeldLease>& held) noexcept;
+  /// The same of the steps of a plan that acquire leases under ids that nobody else knows.
+  static void release_unknown(Store& store, const Plan& plan) noexcept;
+  /// Sends a release that nobody waits for, of a lease that expires at `until`. While the store
+  /// hangs it is under way.
+  static void send_release(const std::shared_ptr<HeldLease>& held, Time until) noexcept;
 
   [[nodiscard]] bool is_held() const noexcept { return state_.load() == State::held; }
   /// True once it was marked as lost; lost() is also true for one that has expired since.
@@ -87,8 +94,7 @@ class HeldLease {
   }
 
  private:
-  struct Resend;
-  static void send_release(Resend release) noexcept;
+  struct Sent;
   static void send_release(const std::shared_ptr<HeldLease>& held) noexcept;
 
   enum class State : int { held, lost, returning, returned };

@@ -37,6 +37,8 @@ class LeaseManager {
 
   /// Releases what acquire_new_step() may have been granted; does not wait for the store.
   void answer_lost(const Key& key, Share share, Cost weight, const LeaseId& id) const noexcept;
+  /// Before a request for a lease.
+  void send_failed_releases() const noexcept;
 
   [[nodiscard]] Step acquire_step(const Key& key, Share share, Cost weight,
                                   const LeaseId& id) const noexcept;
@@ -76,6 +78,7 @@ class LeaseManager {
   std::string name_;
   LeaseOptions options_;
   CopyOnMovePtr<WaitQueues> queues_;  // null: callers cannot wait
+  CopyOnMovePtr<FailedReleases> failed_;
 };
 
 /// Asks for a lease; see sluice/detail/verb.hpp. The manager must live until it is over.

@@ -34,6 +34,8 @@ namespace sluice {
 class StoreWrapper : public Store {
  public:
   explicit StoreWrapper(const StoreHandle& inner) : inner_(inner) {}
+  /// If it owns the inner store, calls that are pending there end now, and call nothing here.
+  ~StoreWrapper() override { end(); }
 
   void execute(const Plan& plan, Completion done) noexcept override {
     inner().execute(plan, std::move(done));

@@ -70,8 +70,8 @@ class [[nodiscard]] Lease {
   Lease& operator=(Lease&& other) noexcept;
   /// Releases the lease, if it was not released. Never throws, and waits no longer than
   /// LeaseOptions::release_within, or not at all: after never_block(), and on a thread of the
-  /// store. If the store does not answer by then, the release stays under way; if it never arrives,
-  /// the place is freed when the TTL has passed.
+  /// store. If the store does not answer by then, the limiter goes on trying; if that never
+  /// succeeds, the place is freed when the TTL has passed.
   ~Lease();
 
   /// True if it was granted, and not released or moved from. A lost lease is still true.
