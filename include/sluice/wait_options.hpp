@@ -91,7 +91,7 @@ struct WaitQueueOptions {
   bool across_processes = true;
   /// With across_processes: how long a process that has died can delay those behind it, from the
   /// time when they could have been granted. 10 ms to 60 s.
-  Span ticket_ttl = std::chrono::seconds{3};
+  Span ticket_ttl = std::chrono::seconds{2};
   /// With across_processes: the number of this limiter in this process, unique among all processes,
   /// 1 to 2^52; 0: drawn at random. It breaks ties of the same microsecond: the smaller is first.
   std::int64_t client = 0;

@@ -49,6 +49,7 @@ struct Scan {
   Word end = 0;        // the index after the last live place of another client
   Word before = 0;     // units of others ahead of `arrival`
   Word ahead = 0;      // units of others ahead of `next`
+  Word gone_at = 0;    // when all of these have expired
   Word clear_at = 0;   // when all others ahead of `arrival` have expired
   Word idle_at = 0;    // when all others have expired
   Word first = 0;      // the client of the first other place
@@ -85,7 +86,10 @@ struct Scan {
           before += units;
           clear_at = std::max(clear_at, until);
         }
-        if (next == 0 || came < next || (came == next && who < client)) ahead += units;
+        if (next == 0 || came < next || (came == next && who < client)) {
+          ahead += units;
+          gone_at = std::max(gone_at, until);
+        }
         if (first == 0 || came < first_since || (came == first_since && who < first)) {
           first = who;
           first_since = came;
@@ -142,11 +146,18 @@ void drop(const Scan& scan, Word granted, Effects& effects) noexcept {
   put(effects, scan.mine, Rule::client, 0);
 }
 
-Verdict allowed(const Scan& scan, Word granted, Word limit, Word idle_at, Word now,
-                Effects& effects) noexcept {
-  effects.add_output(scan.ahead);
+/// What is told of the units `ahead`.
+void tell(const Scan& scan, Word ahead, Word gone_at, Word granted, Word now,
+          Effects& effects) noexcept {
+  effects.add_output(ahead);
   effects.add_output(scan.first);
   effects.add_output(granted);
+  effects.add_output(std::max(Word{0}, gone_at - now));
+}
+
+Verdict allowed(const Scan& scan, Word granted, Word limit, Word idle_at, Word now,
+                Effects& effects) noexcept {
+  tell(scan, scan.ahead, scan.gone_at, granted, now, effects);
   return {Verdict::allowed, limit, 0, std::max(Word{0}, idle_at - now)};
 }
 
@@ -199,9 +210,7 @@ Verdict WaitLineRule::turn(const StateView& state, const RuleRequest& request, W
   if (!is_valid(a)) return invalid;
   const Scan scan(state, a.client, a.arrival, a.next, now);
   if (scan.before > 0 && scan.granted + scan.before > a.enough) {
-    effects.add_output(scan.before);
-    effects.add_output(scan.first);
-    effects.add_output(scan.granted);
+    tell(scan, scan.before, scan.clear_at, scan.granted, now, effects);
     const Word at = a.enough > scan.granted ? allowed_at(state, scan, a, now) : scan.clear_at;
     return {Verdict::refused, 0, at - now, scan.idle_at - now};
   }

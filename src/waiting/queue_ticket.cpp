@@ -15,12 +15,13 @@ constexpr Span shortest_poll = std::chrono::milliseconds{1};
 }  // namespace
 
 void OtherProcesses::hear(std::span<const Word, WaitLineRule::output> told, Span round_trip,
-                          bool counts) noexcept {
+                          bool counts, Time now) noexcept {
   round_trip_ = round_trip;
   first_ = told[1];
   if (!counts) return;
   units_ahead_ = told[0];
   granted_ = told[2];
+  gone_at_ = now + Span{told[3]};
 }
 
 void OtherProcesses::woke(Woken by) noexcept {
@@ -145,11 +146,11 @@ bool QueueTicket::must_enter(Word rank) const noexcept {
 
 Time QueueTicket::renew_at(Word rank, Time ask, Time now) const noexcept {
   if (!is_entered_ || is_misplaced(rank)) return Time::min();
-  const Span half = ttl_ / 2;
-  if (alive_until_ < ask + half && ask > now) {  // it would expire before the hint
-    return alive_until_ - longest_hint / 2 - half;
+  const Span margin = ttl_ / 4;
+  if (alive_until_ < ask + margin && ask > now) {  // it would expire before the hint
+    return alive_until_ - longest_hint / 2 - margin;
   }
-  return std::max(ask, alive_until_ - half);
+  return std::max(ask, std::min(alive_until_ - margin, others_.gone_at()));
 }
 
 }  // namespace sluice::detail

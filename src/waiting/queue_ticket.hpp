@@ -25,12 +25,16 @@ class WaitQueues;
 class OtherProcesses {
  public:
   /// By an answer. `counts`: it tells the units ahead of this process.
-  void hear(std::span<const Word, WaitLineRule::output> told, Span round_trip,
-            bool counts) noexcept;
+  void hear(std::span<const Word, WaitLineRule::output> told, Span round_trip, bool counts,
+            Time now) noexcept;
   /// It is the next caller's turn.
   void forget_those_ahead() noexcept { units_ahead_ = 0; }
   [[nodiscard]] bool are_ahead() const noexcept { return units_ahead_ > 0; }
   [[nodiscard]] Word units_ahead() const noexcept { return units_ahead_; }
+  /// When all ahead have expired, unless they live: a look tells whether they do. Time::max(): not
+  /// known, as after begin_look().
+  [[nodiscard]] Time gone_at() const noexcept { return are_ahead() ? gone_at_ : Time::max(); }
+  void begin_look() noexcept { gone_at_ = Time::max(); }
   /// 0: there is none.
   [[nodiscard]] Word first() const noexcept { return first_; }
   [[nodiscard]] Span round_trip() const noexcept { return round_trip_; }
@@ -88,6 +92,7 @@ class OtherProcesses {
   Word first_ = 0;
   Word units_ahead_ = 0;
   Word granted_ = 0;  // the wait line's count when it said so
+  Time gone_at_ = Time::max();
   Span round_trip_{0};
   Time enough_at_ = Time::max();    // see expect_enough()
   Word enough_ = 0;                 // ...

@@ -76,6 +76,7 @@ Step TurnInLine::enter_step(Time now) noexcept {
   life_ = ticket_->ttl() + std::min(hint, QueueTicket::longest_hint);
   sent_rank_ = rank();
   moves_back_ = ticket_->is_before(sent_rank_);
+  others_.begin_look();
   sent_arrival_ = arrival_of(sent_rank_);
   return ticket_->enter_step({sent_arrival_, units()}, life_);
 }
@@ -142,7 +143,8 @@ void TurnInLine::hear_turn(const Outcome& outcome, const Outcome& own) noexcept 
   ahead_expire_in_ = turn.allowed ? Span{0} : turn.retry_after;
   // If only the limiter refuses, the answer is of the next waiter's place.
   const bool counts = outcome.decision.allowed || !turn.allowed;
-  others_.hear(line_output(outcome), call_.clock_.now() - call_.request_.sent(), counts);
+  const Time now = call_.clock_.now();
+  others_.hear(line_output(outcome), now - call_.request_.sent(), counts, now);
   if (!counts && asks_ != Asks::early) others_.forget_those_ahead();
   if (!others_.are_ahead()) others_.ask_at_once();
 }
@@ -194,7 +196,7 @@ NextProcess TurnInLine::entered(const Outcome& outcome) noexcept {
   }
   const Time now = call_.clock_.now();
   if (!is_degraded(outcome.decision.source)) note_store_clock(outcome.decision.at);
-  others_.hear(line_output(outcome), now - call_.request_.sent(), true);
+  others_.hear(line_output(outcome), now - call_.request_.sent(), true, now);
   others_.renewed(was_behind, ask_at_, recheck());
   if (!others_.are_ahead()) return {};
   if (!was_behind) {

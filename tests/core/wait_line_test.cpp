@@ -30,6 +30,8 @@ Ask turn_with(Word enough, Word client, Span arrival, Word units = 1) {
 Ask leave(Word client) { return {&wait_line_leave, {word_limit, client, 0}}; }
 const Ask peek{&wait_line_peek, {word_limit}};
 
+Word us(Span span) { return span.count(); }
+
 /// Somebody lives for so long.
 Verdict fine(Span alive) { return admitted(word_limit, alive); }
 Verdict not_yet(Span retry_after, Span alive) {
@@ -49,31 +51,31 @@ TEST_CASE("who finds nobody in line has its turn and leaves no trace", "[core][w
 
 TEST_CASE("who came first has its turn first", "[core][wait_line]") {
   check_moments(LongKernel(start),
-                {{1s, enter(7, 1s), fine(3s), {0, 0, 0}},
-                 {2s, enter(5, 2s), fine(3s), {1, 7, 0}},
-                 {2s, turn(5, 2s), not_yet(2s, 2s), {1, 7, 0}},
-                 {2s, turn(9, 3s), not_yet(3s, 3s), {2, 7, 0}},
-                 {2s, turn(9, 500ms), fine(3s), {2, 7, 1}},  // it came earlier than all
-                 {2s, turn(7, 1s), fine(3s), {1, 5, 2}},
-                 {2s, turn(7, 2500ms), not_yet(3s, 3s), {1, 5, 2}},
-                 {2s, turn(5, 2s), fine(0s), {0, 0, 3}},
-                 {2s, peek, fine(0s), {0, 0, 0}}});
+                {{1s, enter(7, 1s), fine(3s), {0, 0, 0, 0}},
+                 {2s, enter(5, 2s), fine(3s), {1, 7, 0, us(2s)}},
+                 {2s, turn(5, 2s), not_yet(2s, 2s), {1, 7, 0, us(2s)}},
+                 {2s, turn(9, 3s), not_yet(3s, 3s), {2, 7, 0, us(3s)}},
+                 {2s, turn(9, 500ms), fine(3s), {2, 7, 1, us(3s)}},  // it came earlier than all
+                 {2s, turn(7, 1s), fine(3s), {1, 5, 2, us(3s)}},
+                 {2s, turn(7, 2500ms), not_yet(3s, 3s), {1, 5, 2, us(3s)}},
+                 {2s, turn(5, 2s), fine(0s), {0, 0, 3, 0}},
+                 {2s, peek, fine(0s), {0, 0, 0, 0}}});
 }
 
 TEST_CASE("who knows that the limit has units for all ahead need not wait for them",
           "[core][wait_line]") {
   check_moments(
       LongKernel(start),
-      {{0s, enter(1, 0s, ttl, 3), fine(3s), {0, 0, 0}},
-       {0s, enter(2, 1s, ttl, 2), fine(3s), {3, 1, 0}},
-       {0s, enter(3, 2s), fine(3s), {5, 1, 0}},
-       {0s, turn_with(4, 3, 2s), not_yet(3s, 3s), {5, 1, 0}},
-       {0s, turn_with(5, 3, 2s, 4), fine(3s), {5, 1, 4}},
-       {0s, turn_with(6, 2, 1s), not_yet(3s, 3s), {3, 1, 4}},  // as many, but granted since
-       {0s, turn_with(7, 2, 1s), fine(3s), {3, 1, 5}},
-       {0s, turn_with(7, 9, 3s), not_yet(3s, 3s), {3, 1, 5}},
-       {0s, turn_with(8, 9, 3s), fine(3s), {3, 1, 6}},  // without a place, and counted
-       {0s, turn(1, 0s), fine(0s), {0, 0, 7}}});
+      {{0s, enter(1, 0s, ttl, 3), fine(3s), {0, 0, 0, 0}},
+       {0s, enter(2, 1s, ttl, 2), fine(3s), {3, 1, 0, us(3s)}},
+       {0s, enter(3, 2s), fine(3s), {5, 1, 0, us(3s)}},
+       {0s, turn_with(4, 3, 2s), not_yet(3s, 3s), {5, 1, 0, us(3s)}},
+       {0s, turn_with(5, 3, 2s, 4), fine(3s), {5, 1, 4, us(3s)}},
+       {0s, turn_with(6, 2, 1s), not_yet(3s, 3s), {3, 1, 4, us(3s)}},  // as many, but granted since
+       {0s, turn_with(7, 2, 1s), fine(3s), {3, 1, 5, us(3s)}},
+       {0s, turn_with(7, 9, 3s), not_yet(3s, 3s), {3, 1, 5, us(3s)}},
+       {0s, turn_with(8, 9, 3s), fine(3s), {3, 1, 6, us(3s)}},  // without a place, and counted
+       {0s, turn(1, 0s), fine(0s), {0, 0, 7, 0}}});
 }
 
 TEST_CASE("the count of what was granted begins again", "[core][wait_line]") {
@@ -81,22 +83,23 @@ TEST_CASE("the count of what was granted begins again", "[core][wait_line]") {
   kernel.ask(0s, enter(1, 0s));
   kernel.state[1] = word_limit - 1;
   kernel.ask(0s, turn_with(0, 2, -1s));
-  CHECK(kernel.output == Output{1, 1, word_limit});
+  CHECK(kernel.output == Output{1, 1, word_limit, us(3s)});
   kernel.ask(0s, turn_with(0, 2, -1s));
-  CHECK(kernel.output == Output{1, 1, 0});
+  CHECK(kernel.output == Output{1, 1, 0, us(3s)});
 }
 
 TEST_CASE("a life left over from before the clock was set back is none", "[core][wait_line]") {
-  check_moments(LongKernel(start), {{0s, enter(1, 0s, Span{Rule::max_ttl}), fine(10min), {0, 0, 0}},
-                                    {-1us, turn(2, 1s), fine(0s), {0, 0, 0}},
-                                    {0us, turn(2, 1s), not_yet(10min, 10min), {1, 1, 0}}});
+  check_moments(LongKernel(start),
+                {{0s, enter(1, 0s, Span{Rule::max_ttl}), fine(10min), {0, 0, 0, 0}},
+                 {-1us, turn(2, 1s), fine(0s), {0, 0, 0, 0}},
+                 {0us, turn(2, 1s), not_yet(10min, 10min), {1, 1, 0, us(10min)}}});
 }
 
 TEST_CASE("a clock that swings leaves a process one place", "[core][wait_line]") {
-  check_moments(LongKernel(start), {{0s, enter(1, 0s, 10min), fine(10min), {0, 0, 0}},
-                                    {-1h, enter(1, -1h), fine(3s), {0, 0, 0}},
-                                    {0s, enter(1, 0s), fine(3s), {0, 0, 0}},
-                                    {0s, peek, fine(3s), {1, 1, 0}}});
+  check_moments(LongKernel(start), {{0s, enter(1, 0s, 10min), fine(10min), {0, 0, 0, 0}},
+                                    {-1h, enter(1, -1h), fine(3s), {0, 0, 0, 0}},
+                                    {0s, enter(1, 0s), fine(3s), {0, 0, 0, 0}},
+                                    {0s, peek, fine(3s), {1, 1, 0, us(3s)}}});
 }
 
 TEST_CASE("places are used again, and the state grows with those that live at once",
@@ -115,17 +118,17 @@ TEST_CASE("when all places are taken, an older process takes that of the younges
     kernel.ask(0s, enter(client, client * 1s));
   }
   kernel.ask(0s, enter(999, 900s));
-  CHECK(kernel.output == Output{256, 1, 0});
+  CHECK(kernel.output == Output{256, 1, 0, us(3s)});
   kernel.ask(0s, peek);
-  CHECK(kernel.output == Output{256, 1, 0});
+  CHECK(kernel.output == Output{256, 1, 0, us(3s)});
   kernel.ask(0s, enter(998, 500ms));
-  CHECK(kernel.output == Output{0, 1, 0});
+  CHECK(kernel.output == Output{0, 1, 0, 0});
   kernel.ask(0s, peek);
-  CHECK(kernel.output == Output{256, 998, 0});
+  CHECK(kernel.output == Output{256, 998, 0, us(3s)});
   kernel.ask(0s, turn(256, 256s));  // it has no place now, but its arrival still counts
-  CHECK(kernel.output == Output{256, 998, 0});
+  CHECK(kernel.output == Output{256, 998, 0, us(3s)});
   kernel.ask(0s, turn(255, 255s));
-  CHECK(kernel.output == Output{255, 998, 0});
+  CHECK(kernel.output == Output{255, 998, 0, us(3s)});
 }
 
 TEST_CASE("states that contradict themselves are corrupt", "[core][wait_line]") {

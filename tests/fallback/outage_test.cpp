@@ -276,9 +276,9 @@ TEST_CASE("whatever the load and the length, closed lets nobody through alone, a
       "whatever the load and the length, closed lets nobody through alone, and open everybody");
   CAPTURE(random.repeat());
   constexpr Span within = 100ms;
-  // Who rests behind another process renews its ticket at half its life, which begins at its hint;
+  // Who rests behind another process renews its ticket late in its life, which begins at its hint;
   // then come the failures that trip a breaker, and a probe.
-  constexpr Span renewing = WaitQueueOptions{}.ticket_ttl / 2;
+  constexpr Span renewing = WaitQueueOptions{}.ticket_ttl * 3 / 4;
   for (const Word percent : {50, 130, 300}) {
     for (const Span length : lengths()) {
       for (const bool hangs : {false, true}) {

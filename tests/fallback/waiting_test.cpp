@@ -46,6 +46,22 @@ TEST_CASE("under closed, a wait ends with its deadline, refused", "[fallback][wa
   CHECK(rig.clock.now() <= start + 30s);
 }
 
+TEST_CASE("where the store hangs, the policy answers a wait whose deadline is near",
+          "[fallback][waiting]") {
+  for (const Span deadline : {Span{1us}, Span{20ms}, Span{90ms}, Span{200ms}}) {
+    CAPTURE(deadline);
+    Rig rig(2);
+    const TokenBucket bucket(rig.store, "b", Quota::per_second(10).burst(5));
+    rig.primary.fail_all(Fault::none().late(1h));
+    Reservation grant;
+    const auto wait = wait_for(bucket, request_of(bucket, "a", 1), deadline,
+                               [&](std::error_code, const Reservation& given) { grant = given; });
+    rig.clock.advance(100ms);  // FallbackStore's `within`
+    CHECK(grant);
+    CHECK(grant.source == Source::fallback);
+  }
+}
+
 TEST_CASE("under open, nobody who waits is kept to the rate of the limit", "[fallback][waiting]") {
   Rig rig(FailurePolicy::open());
   const TokenBucket bucket(rig.store, "b", Quota::per_minute(1).burst(1));

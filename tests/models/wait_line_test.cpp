@@ -98,10 +98,10 @@ class WaitLineModel final : public Model {
     members_[client] = {arrival, life_.tick() + ttl, units};
   }
 
-  /// Asks, and compares what is answered: how many units stand before, and who stands first of
-  /// `all`.
-  void request(const Operation& operation, Arguments arguments, Predicted predicted, Word before,
-               const std::vector<Rank>& all) {
+  /// Asks, and compares what is answered: how many units stand ahead and until when these live, and
+  /// who stands first of `all`.
+  void request(const Operation& operation, Arguments arguments, Predicted predicted,
+               const std::vector<Rank>& ahead, const std::vector<Rank>& all) {
     const Word limit = life_.random.one_in(2) ? word_limit : life_.random.between(0, 100);
     arguments[0] = limit;
     if (predicted.allowed) predicted.remaining = limit;
@@ -112,9 +112,10 @@ class WaitLineModel final : public Model {
     REQUIRE_FALSE(error);
     REQUIRE(d.limit == limit);
     life_.require(d, predicted);
-    REQUIRE(output[0] == before);
+    REQUIRE(output[0] == units(ahead));
     REQUIRE(output[1] == (all.empty() ? 0 : all.front().second));
     REQUIRE(output[2] == granted_);
+    REQUIRE(output[3] == left(ahead));
   }
 
   void come(Word client, Word arrival) {
@@ -127,11 +128,11 @@ class WaitLineModel final : public Model {
   void enter(Word client, Word arrival, Word ttl, Word its) {
     bury();
     const std::vector<Rank> all = others(client);
-    const Word before = units(others(client, {arrival, client}));
+    const std::vector<Rank> ahead = others(client, {arrival, client});
     Word reset_after = left(all);
     hold(client, arrival, ttl, its);
     if (members_.contains(client)) reset_after = std::max(reset_after, ttl);
-    request(wait_line_enter, {0, client, arrival, ttl, its}, {.reset_after = reset_after}, before,
+    request(wait_line_enter, {0, client, arrival, ttl, its}, {.reset_after = reset_after}, ahead,
             all);
   }
 
@@ -161,7 +162,7 @@ class WaitLineModel final : public Model {
     life_.tell("next", next);
     life_.tell("ttl", ttl);
     const std::vector<Rank> all = others(client);
-    const std::vector<Rank> ahead = others(client, {arrival, client});
+    std::vector<Rank> ahead = others(client, {arrival, client});
     const Word enough = life_.random.one_in(2) ? 0 : granted_ + life_.random.between(0, 8);
     life_.tell("enough", enough);
     const Word own = draw_units();
@@ -171,11 +172,10 @@ class WaitLineModel final : public Model {
     Predicted predicted{.allowed = ahead.empty() || is_early,
                         .retry_after = until_few(ahead, enough),
                         .reset_after = left(all)};
-    Word before = units(ahead);
     if (predicted.allowed) {
       predicted.retry_after = 0;
       if (is_member || next != 0 || !all.empty()) granted_ += own;
-      before = units(next == 0 ? all : others(client, {next, client}));
+      ahead = next == 0 ? all : others(client, {next, client});
       if (next == 0) {
         members_.erase(client);
         life_.saw(is_member ? "gave its place up" : "left no trace");
@@ -188,7 +188,7 @@ class WaitLineModel final : public Model {
     } else {
       life_.saw("not its turn");
     }
-    request(wait_line_turn, {0, client, arrival, ttl, own, next, its, enough}, predicted, before,
+    request(wait_line_turn, {0, client, arrival, ttl, own, next, its, enough}, predicted, ahead,
             all);
   }
 
@@ -207,13 +207,13 @@ class WaitLineModel final : public Model {
       if (leaves) members_.erase(mine);
     }
     const std::vector<Rank> all = others(client);
-    request(wait_line_leave, {0, client, arrival}, {.reset_after = left(all)}, units(all), all);
+    request(wait_line_leave, {0, client, arrival}, {.reset_after = left(all)}, all, all);
   }
 
   void peek() {
     bury();
     const std::vector<Rank> all = others(0);
-    request(wait_line_peek, {0}, {.reset_after = left(all)}, units(all), all);
+    request(wait_line_peek, {0}, {.reset_after = left(all)}, all, all);
   }
 
   Life& life_;

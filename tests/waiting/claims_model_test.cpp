@@ -578,7 +578,7 @@ class Program {
     if (processes_.size() == 1) return trips;
     if (gives_back_ || someone_died_ || (may_leave_ && !is_instant)) return 30s;
     // A process behind others looks again when it renews its ticket.
-    return trips + std::max(WaitQueueOptions{}.recheck, WaitQueueOptions{}.ticket_ttl / 2);
+    return trips + std::max(WaitQueueOptions{}.recheck, WaitQueueOptions{}.ticket_ttl * 3 / 4);
   }
   void judge_order(std::size_t n) {
     if (slowest_ != 0s) return;
@@ -601,7 +601,7 @@ class Program {
     fault("call " + std::to_string(n) + " is refused, though in time");
   }
   void judge_ends() {
-    const Span trips = slowest_ == 0s ? 0s : 8 * slowest_ + 100ms;
+    const Span trips = slowest_ == 0s ? 0s : 8 * slowest_ + 150ms;
     for (std::size_t n = 0; n < calls_.size() && wrong_.empty(); ++n) {
       const Call& call = calls_[n];
       if (call.process->port.is_dead) continue;

@@ -255,19 +255,18 @@ TEST_CASE("a dead process is passed over when its ticket ends", "[waiting][proce
   Processes<ConcurrencyLimiter> p(3, 1, LeaseOptions{.ttl = 10min});
   p.wait(2, 0);
   p.time.advance(1ms);
-  p.wait(0, 1);  // enters, and renews its ticket every half of the TTL
+  p.wait(0, 1);  // enters, and renews its ticket at three quarters of the TTL
   p.time.advance(1ms);
   p.wait(1, 2);
   p.time.advance(ttl);
   p.kill(0);
-  const Span renewed = 1ms + ttl;  // just so
+  const Span renewed = 1ms + ttl * 3 / 4;
   p.time.advance(10ms);
   p.refund(0);
   p.time.advance(1h);
   REQUIRE(p.grants.size() == 2);
   CHECK(p.grants.back().first == 2);
-  CHECK(p.grants.back().second >= renewed + ttl);
-  CHECK(p.grants.back().second <= renewed + ttl + WaitQueueOptions{}.recheck);
+  CHECK(p.grants.back().second == renewed + ttl);
 }
 
 TEST_CASE("who is dead when a window begins keeps those behind it waiting for one TTL",
@@ -283,6 +282,25 @@ TEST_CASE("who is dead when a window begins keeps those behind it waiting for on
   p.time.advance(1us);
   REQUIRE(p.grants.size() == 2);
   CHECK(p.grants.back() == std::pair{2, 1min + ttl});
+}
+
+TEST_CASE("who dies in a line of a bucket holds up those behind it for one TTL at most",
+          "[waiting][processes]") {
+  constexpr Span refill = 100ms;
+  for (Span lived = 0s; lived < 2 * ttl; lived += 73ms) {
+    CAPTURE(lived);
+    Processes<TokenBucket> p(3, Quota::per_second(10).burst(1));
+    for (int i = 0; i < 300; ++i) p.wait(i % 3, i);
+    p.time.advance(lived);
+    p.kill(0);
+    p.time.advance(1min);
+    REQUIRE(p.grants.size() + p.over.size() == 300);
+    Span longest{0};
+    for (std::size_t i = 1; i < p.grants.size(); ++i) {
+      longest = std::max(longest, p.grants[i].second - p.grants[i - 1].second);
+    }
+    CHECK(longest <= ttl + refill);
+  }
 }
 
 TEST_CASE("a cancelled caller blocks nobody, in its process or another", "[waiting][processes]") {

@@ -62,8 +62,9 @@ class RequestAtStore {
 
  private:
   static constexpr unsigned most_preparations = 16;
-  // A request that is sent at the end of a wait has this long for its answer.
-  static constexpr Span shortest_trip = std::chrono::milliseconds{100};
+  // A request that is sent at the end of a wait has this long for its answer: more than the
+  // `within` of a FallbackStore, whose policy answers in time.
+  static constexpr Span shortest_trip = std::chrono::milliseconds{150};
 
   /// A call that may not wait at all is a try: it has as long for its answer as the store gives it.
   [[nodiscard]] Time answer_by(Time now, Time deadline) const noexcept {

@@ -74,12 +74,12 @@ struct WaitLineRule {
   static constexpr Word max_ttl = 600'000'000;
 
   /// Adds a place, or changes it. Always allowed. Output, as of all operations: the units of other
-  /// processes ahead of this one, afterwards; the first of the others, 0 if there is none; and
-  /// `granted`.
+  /// processes ahead of this one, afterwards; the first of the others, 0 if there is none;
+  /// `granted`; and the time until all those ahead have expired, unless they are renewed.
   static Verdict enter(const StateView& state, const RuleRequest& request, Word now,
                        Effects& effects) noexcept;
   /// Allowed if the caller is first, or the limit has enough for all ahead of it. `retry_after` is
-  /// when all those ahead would have expired.
+  /// when so many of those ahead would have expired that it is allowed.
   static Verdict turn(const StateView& state, const RuleRequest& request, Word now,
                       Effects& effects) noexcept;
   /// Removes the place. Always allowed.
@@ -89,7 +89,7 @@ struct WaitLineRule {
   static Verdict peek(const StateView& state, const RuleRequest& request, Word now,
                       Effects& effects) noexcept;
 
-  static constexpr std::size_t output = 3;
+  static constexpr std::size_t output = 4;
 };
 
 /// Rows of the table of operations.

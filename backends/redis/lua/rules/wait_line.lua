@@ -2,7 +2,8 @@
 -- The places at one instant, as one client sees them: the twin of Scan in src/rules/wait_line.cpp.
 -- The words of place i start at 4 * i + 2: client, arrival, until, units.
 local function wait_line_scan(places, granted, now, client, arrival, next)
-  local mine, since, free, finish, before, ahead, clear_at, idle_at = -1, 0, -1, 0, 0, 0, 0, 0
+  local mine, since, free, finish, before, clear_at, ahead, gone_at = -1, 0, -1, 0, 0, 0, 0, 0
+  local idle_at = 0
   local first, first_since, last, last_client, last_since = 0, 0, -1, 0, 0
   local lives = false
   if places > Rule.max_places then
@@ -31,7 +32,10 @@ local function wait_line_scan(places, granted, now, client, arrival, next)
         before = before + units
         if till > clear_at then clear_at = till end
       end
-      if next == 0 or came < next or (came == next and who < client) then ahead = ahead + units end
+      if next == 0 or came < next or (came == next and who < client) then
+        ahead = ahead + units
+        if till > gone_at then gone_at = till end
+      end
       if first == 0 or came < first_since or (came == first_since and who < first) then
         first, first_since = who, came
       end
@@ -41,8 +45,8 @@ local function wait_line_scan(places, granted, now, client, arrival, next)
     end
   end
   if not lives then granted = 0 end
-  return lives, granted, mine, since, free, finish, before, ahead, clear_at, idle_at, first, last, last_client,
-    last_since
+  return lives, granted, mine, since, free, finish, before, clear_at, ahead, gone_at, idle_at, first,
+    last, last_client, last_since
 end
 
 -- When so few of those ahead are live that the turn is allowed.
@@ -103,14 +107,16 @@ end
 -- The twin of allowed() in src/rules/wait_line.cpp, in its place in a rule.
   local reset_after = idle_at - now
   if reset_after < 0 then reset_after = 0 end
-  return 1, limit, 0, reset_after, struct.pack('<i8i8i8', ahead, first, granted)
+  local gone_after = gone_at - now
+  if gone_after < 0 then gone_after = 0 end
+  return 1, limit, 0, reset_after, struct.pack('<i8i8i8i8', ahead, first, granted, gone_after)
 
 --@ operation wait_line_enter(head[2] | limit, client, arrival, ttl, units)
 -- The twin of WaitLineRule::enter in src/rules/wait_line.cpp.
 --@ use wait_line_scan
 --@ use wait_line_check
-  local lives, granted, mine, since, free, finish, before, ahead, clear_at, idle_at, first, last,
-    last_client, last_since = wait_line_scan(head[1], head[2], now, client, arrival, arrival)
+  local lives, granted, mine, since, free, finish, before, clear_at, ahead, gone_at, idle_at, first,
+    last, last_client, last_since = wait_line_scan(head[1], head[2], now, client, arrival, arrival)
   idle_at = wait_line_hold(head[1], granted, now, client, arrival, ttl, units, mine, free, finish,
     idle_at, last, last_client, last_since)
 --@ use wait_line_answer
@@ -123,14 +129,14 @@ end
     enough < 0 or enough > word_limit then
     return Errc.invalid_argument
   end
-  local lives, granted, mine, since, free, finish, before, ahead, clear_at, idle_at, first, last,
-    last_client, last_since = wait_line_scan(head[1], head[2], now, client, arrival, next)
+  local lives, granted, mine, since, free, finish, before, clear_at, ahead, gone_at, idle_at, first,
+    last, last_client, last_since = wait_line_scan(head[1], head[2], now, client, arrival, next)
   if before > 0 and granted + before > enough then
     local at = clear_at
     if enough > granted then
       at = wait_line_allowed_at(head[1], now, client, arrival, granted + before, enough, clear_at)
     end
-    return 0, 0, at - now, idle_at - now, struct.pack('<i8i8i8', before, first, granted)
+    return 0, 0, at - now, idle_at - now, struct.pack('<i8i8i8i8', before, first, granted, clear_at - now)
   end
   granted = granted + units
   if granted > word_limit or (next == 0 and not lives) then granted = 0 end
@@ -151,7 +157,7 @@ end
     arrival < 0 or arrival > word_limit then
     return Errc.invalid_argument
   end
-  local lives, granted, mine, since, free, finish, before, ahead, clear_at, idle_at, first =
+  local lives, granted, mine, since, free, finish, before, clear_at, ahead, gone_at, idle_at, first =
     wait_line_scan(head[1], head[2], now, client, arrival, 0)
   if mine >= 0 and (arrival == 0 or arrival == since) then
 --@ use wait_line_drop
@@ -162,6 +168,6 @@ end
 -- The twin of WaitLineRule::peek in src/rules/wait_line.cpp.
 --@ use wait_line_scan
   if limit < 0 or limit > word_limit then return Errc.invalid_argument end
-  local lives, granted, mine, since, free, finish, before, ahead, clear_at, idle_at, first =
+  local lives, granted, mine, since, free, finish, before, clear_at, ahead, gone_at, idle_at, first =
     wait_line_scan(head[1], head[2], now, 0, 0, 0)
 --@ use wait_line_answer
