@@ -48,7 +48,7 @@ struct Api {
   net::awaitable<Response> answer(const Request& request) const {
     if (request.target() == "/metrics") co_return metrics_page(request);
     if (request.target() == "/waiting") co_return waiting_page(request);
-    const std::string key = request.count("X-Api-Key") ? request["X-Api-Key"] : "anonymous";
+    const std::string key = request["X-Api-Key"].empty() ? "anonymous" : request["X-Api-Key"];
     const auto admission = co_await admit(key, request["Prefer"]);
     if (!admission) co_return sluice::http::refusal(request, admission);
     Response response = page(request, "text/plain", "hello\n");
@@ -134,7 +134,6 @@ int main(int argc, char** argv) try {
   const int burst = argument(3, 50);
   const auto quota = sluice::Quota::per_second(rate).burst(burst);
 
-  net::io_context io;  // made first: calls that wait end in it when the store is gone
   sluice::Metrics metrics;
   sluice::ObservedStore store(sluice::make_memory_store(), metrics);
   sluice::LimitList list(quota);
@@ -143,6 +142,7 @@ int main(int argc, char** argv) try {
   const sluice::http::RequestLimit limit(sluice::TokenBucket(store, "api", table));
   const Api api{limit, metrics};
 
+  net::io_context io;  // made last: calls that wait in it leave the queues of the limit at its end
   net::signal_set signals(io, SIGINT, SIGTERM);
   signals.async_wait([&](auto, int) { io.stop(); });
   tcp::acceptor acceptor(io, {net::ip::address_v4::loopback(), port});

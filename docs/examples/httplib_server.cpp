@@ -19,8 +19,8 @@ int main(int argc, char** argv) try {
   httplib::Server server;
   server.set_pre_routing_handler(
       sluice::http::limit_requests(limit, [](const httplib::Request& request) {
-        return request.has_header("X-Api-Key") ? request.get_header_value("X-Api-Key")
-                                               : "anonymous";
+        const std::string key = request.get_header_value("X-Api-Key");
+        return key.empty() ? "anonymous" : key;
       }));
   server.Get("/", [](const httplib::Request&, httplib::Response& response) {
     response.set_content("hello\n", "text/plain");

@@ -209,7 +209,7 @@ BeastResponse serve(const BeastRequest& request);
 boost::asio::awaitable<BeastResponse> serve_limited(const TokenBucket& bucket, const BeastRequest& request) {
 const http::RequestLimit limit(bucket);
 
-const std::string key = request.count("X-Api-Key") ? request["X-Api-Key"] : "anonymous";
+const std::string key = request["X-Api-Key"].empty() ? "anonymous" : request["X-Api-Key"];
 const http::Admission admission = co_await http::async_admit(limit, key);
 if (!admission) co_return http::refusal(request, admission);
 auto response = serve(request);
@@ -219,7 +219,8 @@ co_return response;
 #if __has_include(<httplib.h>)
 void serve_limited(httplib::Server& server, const http::RequestLimit<TokenBucket>& limit) {
 server.set_pre_routing_handler(http::limit_requests(limit, [](const httplib::Request& request) {
-  return request.has_header("X-Api-Key") ? request.get_header_value("X-Api-Key") : "anonymous";
+  const std::string key = request.get_header_value("X-Api-Key");
+  return key.empty() ? "anonymous" : key;
 }));
 }
 #endif
