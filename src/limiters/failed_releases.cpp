@@ -16,7 +16,7 @@ void FailedReleases::add(std::shared_ptr<HeldLease> held, Time until, Time now) 
   return;  // the lease expires by its TTL
 }
 
-void FailedReleases::send_again() noexcept {
+void FailedReleases::send_again(bool at_once) noexcept {
   if (!any_.load(std::memory_order_relaxed)) return;
   std::vector<Failed> due;
   {
@@ -24,7 +24,7 @@ void FailedReleases::send_again() noexcept {
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock || failed_.empty()) return;
     const HeldLease& any = *failed_.front().held;
-    if (!any.is_orphaned() && any.store().clock().now() < again_at_) return;
+    if (!at_once && !any.is_orphaned() && any.store().clock().now() < again_at_) return;
     due.swap(failed_);
     any_.store(false, std::memory_order_relaxed);
   }

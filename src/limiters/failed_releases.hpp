@@ -15,7 +15,8 @@ namespace sluice::detail {
 class HeldLease;
 
 /// The releases of one limiter that nobody waits for, and that have failed. They are sent again
-/// when the limiter is next asked, until the leases have expired. Thread-safe.
+/// when the limiter is next asked, and when one has succeeded, until the leases have expired.
+/// Thread-safe.
 class FailedReleases {
  public:
   /// From a failure until the next attempt.
@@ -25,9 +26,14 @@ class FailedReleases {
 
   /// A lease that expires at `until`, and whose release has failed at `now`.
   void add(std::shared_ptr<HeldLease> held, Time until, Time now) noexcept;
-  void send_again() noexcept;
+  /// Not within `pause` of a failure.
+  void send_again() noexcept { send_again(false); }
+  /// The store answers again.
+  void succeeded() noexcept { send_again(true); }
 
  private:
+  void send_again(bool at_once) noexcept;
+
   struct Failed {
     std::shared_ptr<HeldLease> held;
     Time until;

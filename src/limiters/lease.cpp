@@ -157,9 +157,10 @@ void HeldLease::release_unknown(Store& store, const Plan& plan) noexcept try {
 /// What becomes of a release that nobody waits for. It keeps the lease meanwhile.
 struct HeldLease::Sent {
   void operator()(std::error_code error, bool /*released*/) noexcept {
-    if (!error || held->is_orphaned()) return;
     const auto failed = held->terms_.failed.lock();
-    if (failed) failed->add(held, until, held->store().clock().now());
+    if (!failed || held->is_orphaned()) return;
+    if (!error) return failed->succeeded();
+    failed->add(held, until, held->store().clock().now());
   }
   std::shared_ptr<HeldLease> held;
   Time until;

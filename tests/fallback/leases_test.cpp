@@ -70,12 +70,15 @@ TEST_CASE("a lease that has ended during an outage is given back after it", "[fa
   for (const FailurePolicy& policy : {FailurePolicy::open(), FailurePolicy::closed()}) {
     Rig rig(policy);
     const ConcurrencyLimiter jobs(rig.store, "jobs", 4, {.ttl = 1h});
-    Lease lease = jobs.try_acquire("a");
+    std::vector<Lease> leases;
+    for (int i = 0; i < 3; ++i) leases.push_back(jobs.try_acquire("a"));
     rig.trip();
-    lease = {};
-    CHECK(held(*rig.whole) == 1);
-    rig.heal();
-    static_cast<void>(jobs.try_acquire("b"));
+    leases.clear();
+    CHECK(held(*rig.whole) == 3);
+    rig.clock.advance(20s);
+    rig.primary.fail_all(Fault::none().late(1ms));
+    static_cast<void>(jobs.try_acquire("b"));  // the breaker lets one request through, then all
+    rig.clock.advance(1s);
     CHECK(held(*rig.whole) == 0);
   }
 }
