@@ -2,11 +2,13 @@
 // the execution context. Threading: as the cases say.
 #include "sluice/asio/acquire.hpp"
 
+#include <array>
 #include <atomic>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/deferred.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/strand.hpp>
@@ -16,10 +18,9 @@
 #include <thread>
 #include <vector>
 
-#include "sluice/asio/calls.hpp"
+#include "sluice/asio/decide.hpp"
 #include "sluice/asio/verbs.hpp"
 #include "sluice/sluice.hpp"
-#include "sluice/testing/faulty_store.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/seed.hpp"
 
@@ -31,13 +32,36 @@ using sluice::asio::async_acquire;
 
 namespace {
 
-/// A bucket whose only token is spent, in virtual time.
-struct Spent {
+/// Limits of a minute, and a bucket, in virtual time.
+struct World {
   VirtualClock clock;
   std::unique_ptr<Store> store = make_virtual_store(clock);
   TokenBucket bucket{*store, "b", Quota::per_second(1).burst(1)};
+  FixedWindow window{*store, "w", 1, Calendar::every(1min)};
+  std::array<Claim, 2> claims{Claim(bucket, "a"), Claim(window, "a")};
+  FirstOf either = first_of({{{window, "a"}, {bucket, "b"}}, {{window, "a"}, {bucket, "c"}}});
   boost::asio::io_context context;
+};
 
+/// Calls `visit(world, start)` for a wait of one limit, of several, and of the first of several
+/// alternatives: `start(token)` waits for the window.
+template <class Visit>
+void for_each_wait(Visit visit) {
+  const auto visit_one = [&](auto start_in) {
+    World world;
+    visit(world, [&](auto token) { return start_in(world, std::move(token)); });
+  };
+  visit_one([](World& world, auto token) {
+    return async_acquire(world.window, "a", 1, 1h, std::move(token));
+  });
+  visit_one(
+      [](World& world, auto token) { return async_acquire(world.claims, 1h, std::move(token)); });
+  visit_one(
+      [](World& world, auto token) { return async_acquire(world.either, 1h, std::move(token)); });
+}
+
+/// A bucket whose only token is spent.
+struct Spent : World {
   Spent() { REQUIRE(bucket.try_acquire("a")); }
 };
 
@@ -46,36 +70,35 @@ constexpr auto aborted = boost::asio::error::operation_aborted;
 }  // namespace
 
 TEST_CASE("a callback, a future, a deferred call and a coroutine all wait in virtual time",
-          "[asio][waiting]") {
-  Spent world;
-  const Time start = world.clock.now();
-  int over = 0;
-  async_acquire(world.bucket, "a", 1, 1h,
-                boost::asio::bind_executor(world.context, [&](auto error, Reservation grant) {
-                  CHECK_FALSE(error);
-                  CHECK(grant.granted == 1);
-                  ++over;
-                }));
-  auto future = async_acquire(world.bucket, "a", 1, 1h,
-                              boost::asio::bind_executor(world.context, boost::asio::use_future));
-  auto later = async_acquire(world.bucket, "a", 1, 1h);
-  boost::asio::co_spawn(
-      world.context,
-      [&]() -> boost::asio::awaitable<void> {
-        const Reservation first = co_await async_acquire(world.bucket, "a", 1, 1h, use_awaitable);
-        const Reservation second = co_await std::move(later);
-        CHECK(first.ready_at() == start + 3s);
-        CHECK(second.ready_at() == start + 4s);
-        ++over;
-      },
-      boost::asio::detached);
-  for (int second = 0; second <= 4; ++second) {
-    world.context.poll();
-    CHECK(over == (second >= 4 ? 2 : second >= 1 ? 1 : 0));
-    world.clock.advance(1s);
-  }
-  CHECK(future.get());
-  CHECK(world.bucket.waiting("a") == 0);
+          "[asio][waiting][claims][first_of]") {
+  for_each_wait([](World& world, auto start) {
+    int over = 0;
+    start(boost::asio::bind_executor(world.context, [&](auto error, const auto& grant) {
+      CHECK_FALSE(error);
+      CHECK(grant);
+      ++over;
+    }));
+    auto future = start(boost::asio::bind_executor(world.context, boost::asio::use_future));
+    auto later = start(boost::asio::deferred);
+    boost::asio::co_spawn(
+        world.context,
+        [&]() -> boost::asio::awaitable<void> {
+          const auto third = co_await start(use_awaitable);
+          const auto fourth = co_await std::move(later);
+          CHECK(third);
+          CHECK(fourth);
+          ++over;
+        },
+        boost::asio::detached);
+    for (int minute = 0; minute <= 3; ++minute) {
+      world.context.poll();
+      CHECK(over == (minute == 3 ? 2 : 1));
+      world.clock.advance(1min);
+    }
+    const auto second = future.get();
+    CHECK(second);
+    CHECK(world.window.waiting("a") == 0);
+  });
 }
 
 TEST_CASE("a refusal is a value, a failure an error", "[asio][waiting]") {
@@ -98,25 +121,36 @@ TEST_CASE("a refusal is a value, a failure an error", "[asio][waiting]") {
   CHECK(over == 2);
 }
 
-TEST_CASE("a wait is cancelled by its slot, and gives back what it had reserved",
-          "[asio][waiting]") {
-  Spent world;
-  boost::asio::cancellation_signal signal;
-  int over = 0;
-  async_acquire(world.bucket, "a", 1, 1h,
-                boost::asio::bind_cancellation_slot(
-                    signal.slot(),
-                    boost::asio::bind_executor(world.context, [&](auto error, Reservation grant) {
-                      CHECK(error == aborted);
-                      CHECK_FALSE(grant);
-                      ++over;
-                    })));
-  CHECK(world.bucket.waiting("a") == 1);
-  signal.emit(boost::asio::cancellation_type::terminal);
-  world.context.run();
-  CHECK(over == 1);
-  CHECK(world.bucket.peek("a").retry_after == 1s);
-  signal.emit(boost::asio::cancellation_type::all);  // over already
+TEST_CASE("a wait is cancelled by its slot, or by cancel_waits() on any thread",
+          "[asio][waiting][claims][first_of]") {
+  for_each_wait([](World& world, auto start) {
+    REQUIRE(world.window.try_acquire("a"));
+    std::array<boost::asio::cancellation_signal, 3> signals;
+    int over = 0;
+    for (auto& signal : signals) {
+      start(boost::asio::bind_cancellation_slot(
+          signal.slot(),
+          boost::asio::bind_executor(world.context, [&](auto error, const auto& grant) {
+            CHECK(error == aborted);
+            CHECK_FALSE(grant);
+            ++over;
+          })));
+    }
+    const std::size_t waiting = world.window.waiting("a");
+    CHECK(waiting % 3 == 0);  // twice, of two alternatives with the window
+    CHECK(world.bucket.waiting("a") == 0);
+    signals[1].emit(boost::asio::cancellation_type::none);
+    signals[1].emit(boost::asio::cancellation_type::terminal);
+    world.context.poll();
+    CHECK(over == 1);
+    CHECK(world.window.waiting("a") == waiting / 3 * 2);
+    std::thread([&] { world.window.cancel_waits(); }).join();
+    world.context.poll();
+    CHECK(over == 3);
+    signals[0].emit(boost::asio::cancellation_type::all);  // over already
+    world.clock.advance(1min);
+    CHECK(world.window.peek("a").remaining == 1);
+  });
 }
 
 TEST_CASE("asynchronous waits are served by priority and flow", "[asio][waiting]") {
@@ -141,56 +175,32 @@ TEST_CASE("asynchronous waits are served by priority and flow", "[asio][waiting]
   world.context.run();
 }
 
-TEST_CASE("cancel_waits() ends all waits, from any thread", "[asio][waiting]") {
-  Spent world;
-  int over = 0;
-  auto note = boost::asio::bind_executor(world.context, [&](auto error, Reservation) {
-    CHECK(error == aborted);
-    ++over;
-  });
-  async_acquire(world.bucket, "a", 1, 1h, note);
-  async_acquire(world.bucket, "a", 1, 1h, sluice::asio::AsyncWaitOptions{.priority = 1}, note);
-  std::thread([&] { world.bucket.cancel_waits(); }).join();
-  world.context.run();
-  CHECK(over == 2);
-}
-
 TEST_CASE("waits on a context that is destroyed leave the line, and their handlers go",
-          "[asio][waiting]") {
-  VirtualClock clock;
-  const auto store = make_virtual_store(clock);
-  const TokenBucket bucket(*store, "b", Quota::per_second(1).burst(1));
-  const FixedWindow minutes(*store, "f", 1, Calendar::every(1min));
-  REQUIRE(bucket.try_acquire("a"));
-  REQUIRE(minutes.try_acquire("a"));
-  const auto alive = std::make_shared<int>(0);
-  {
-    boost::asio::io_context context;
-    for (int i = 0; i < 3; ++i) {
-      auto handler =
-          boost::asio::bind_executor(context, [alive](auto, const auto&) { FAIL("called"); });
-      async_acquire(bucket, "a", 1, 1h, handler);
-      async_acquire(minutes, "a", 1, Deadline::never(), handler);
-      boost::asio::co_spawn(
-          context,
-          [&, alive]() -> boost::asio::awaitable<void> {
-            static_cast<void>(co_await async_acquire(bucket, "a", 1, 1h, use_awaitable));
-            FAIL("granted");
-          },
-          boost::asio::detached);
+          "[asio][waiting][claims][first_of]") {
+  for_each_wait([](World& world, auto start) {
+    REQUIRE(world.window.try_acquire("a"));
+    const auto alive = std::make_shared<int>(0);
+    {
+      boost::asio::io_context context;
+      for (int i = 0; i < 3; ++i) {
+        start(boost::asio::bind_executor(context, [alive](auto, const auto&) { FAIL("called"); }));
+        boost::asio::co_spawn(
+            context,
+            [&, alive]() -> boost::asio::awaitable<void> {
+              static_cast<void>(co_await start(use_awaitable));
+              FAIL("granted");
+            },
+            boost::asio::detached);
+      }
+      context.poll();
+      CHECK(world.window.waiting("a") >= 6);
     }
-    context.poll();
-    CHECK(bucket.waiting("a") == 6);
-    CHECK(minutes.waiting("a") == 3);
-  }
-  CHECK(alive.use_count() == 1);
-  CHECK(bucket.waiting("a") == 0);
-  CHECK(minutes.waiting("a") == 0);
-  CHECK(clock.timers() == 0);
-  CHECK(bucket.peek("a").retry_after == 1s);  // for the first call alone
-  clock.advance(1h);
-  CHECK(bucket.peek("a").remaining == 1);
-  CHECK(minutes.peek("a").remaining == 1);
+    CHECK(alive.use_count() == 1);
+    CHECK(world.window.waiting("a") == 0);
+    CHECK(world.clock.timers() == 0);
+    world.clock.advance(1min);
+    CHECK(world.window.peek("a").remaining == 1);
+  });
 }
 
 TEST_CASE("the handler's executor and allocator are used", "[asio][waiting]") {
@@ -229,12 +239,18 @@ TEST_CASE("in real time a wait is never too short", "[asio][waiting][realtime]")
 }
 
 TEST_CASE("thousands of waits on several threads, cancelled at random, end once each",
-          "[asio][waiting]") {
+          "[asio][waiting][claims]") {
   Random random("thousands of waits on several threads, cancelled at random, end once each");
   CAPTURE(random.repeat());
   const auto store = make_memory_store();
-  const ConcurrencyLimiter jobs(*store, "jobs", 8);
-  const std::size_t waits = scaled(10'000, 1'000);
+  const ConcurrencyLimiter jobs(*store, "jobs", 3);
+  const ConcurrencyLimiter places(*store, "places", 4);
+  const TokenBucket bucket(*store, "b", Quota::per_second(100'000).burst(1));
+  const std::array<std::vector<Claim>, 3> kinds{
+      std::vector<Claim>{{jobs, "a"}, {bucket, "a"}, {places, "a"}},
+      std::vector<Claim>{{places, "a"}, {jobs, "a"}},
+      std::vector<Claim>{{bucket, "a"}, {places, "a", 2}}};
+  const std::size_t waits = scaled(12'000, 1'200);
   boost::asio::thread_pool pool(3);
   std::vector<boost::asio::cancellation_signal> signals(waits);
   std::vector<std::atomic<int>> ends(waits);
@@ -243,18 +259,22 @@ TEST_CASE("thousands of waits on several threads, cancelled at random, end once 
   for (std::size_t i = 0; i < waits; ++i) {
     // A signal and its slot are used on one strand: Asio's rule.
     const auto strand = boost::asio::make_strand(pool);
-    boost::asio::post(strand, [&, i, strand] {
-      async_acquire(jobs, "a", 1, Deadline::never(),
-                    boost::asio::bind_cancellation_slot(
-                        signals[i].slot(),
-                        boost::asio::bind_executor(strand, [&, i](auto error, const Lease& lease) {
-                          ++ends[i];
-                          if (error) {
-                            ++cancelled;
-                          } else if (lease) {
-                            ++granted;  // and given back
-                          }
-                        })));
+    const auto ended = [&, i](auto error, const auto& grant) {
+      ++ends[i];
+      if (error) {
+        ++cancelled;
+      } else if (grant) {
+        ++granted;  // and given back
+      }
+    };
+    boost::asio::post(strand, [&, i, strand, ended] {
+      auto token = boost::asio::bind_cancellation_slot(signals[i].slot(),
+                                                       boost::asio::bind_executor(strand, ended));
+      if (i % 2 == 0) {
+        async_acquire(jobs, "a", 1, Deadline::never(), std::move(token));
+      } else {
+        async_acquire(kinds[i % kinds.size()], Deadline::never(), std::move(token));
+      }
     });
     if (random.below(4) == 0) {
       boost::asio::post(strand, [&, i] { signals[i].emit(boost::asio::cancellation_type::all); });
@@ -263,7 +283,8 @@ TEST_CASE("thousands of waits on several threads, cancelled at random, end once 
   pool.join();
   for (const auto& times : ends) REQUIRE(times == 1);
   CHECK(granted + cancelled == waits);
-  CHECK(jobs.peek("a").remaining == 8);
+  CHECK(jobs.peek("a").remaining == 3);
+  CHECK(places.peek("a").remaining == 4);
 }
 
 TEST_CASE(
@@ -304,127 +325,6 @@ TEST_CASE(
   CHECK(ended == waits);
   for (const auto& times : ends) CHECK(times == 1);
   CHECK(bucket.waiting("a") == 0);
-}
-
-TEST_CASE("a true cost that no store has charged is an error", "[asio][calls][fallback]") {
-  VirtualClock clock;
-  const auto inner = make_virtual_store(clock);
-  testing::FaultyStore primary(*inner);
-  CircuitBreaker breaker(clock, {.failures = 1});
-  FallbackStore store(primary, breaker, FailurePolicy::open());
-  const SlidingWindow windows(store, "w", {{10, 1h}});
-  boost::asio::io_context context;
-  boost::asio::co_spawn(
-      context,
-      [&]() -> boost::asio::awaitable<void> {
-        co_await sluice::asio::guarded(
-            windows, "a", 2, 0s, [&]() -> boost::asio::awaitable<Costed<int>> {
-              primary.fail_all(testing::Fault::not_executed(Errc::not_connected));
-              co_return Costed<int>{1, 5};
-            });
-      },
-      [&](std::exception_ptr failed) {
-        REQUIRE(failed);
-        CHECK_THROWS_AS(std::rethrow_exception(failed), NotSettled<int>);
-        try {
-          std::rethrow_exception(failed);
-        } catch (NotSettled<int>& error) {
-          CHECK(error.code() == Errc::not_connected);
-          CHECK(error.result() == 1);
-        }
-      });
-  context.run();
-}
-
-TEST_CASE("guarded and backed-off calls are coroutines as well", "[asio][calls]") {
-  VirtualClock clock;
-  const auto store = make_virtual_store(clock);
-  const TokenBucket tokens(*store, "t", Quota::per_second(1).burst(1000));
-  const SlidingWindow windows(*store, "w", {{10, 1h}});
-  const FixedWindow daily(*store, "d", 10, Calendar::daily());
-  const ConcurrencyLimiter jobs(*store, "j", 1);
-  const Gates gates(*store, "g", {"account"}, {.ramp = 0s, .spacing = 0s});
-  const std::vector<Scope> scopes{gates.scope("account", "7")};
-  boost::asio::io_context context;
-  int attempts = 0;
-  bool over = false;
-  boost::asio::co_spawn(
-      context,
-      [&]() -> boost::asio::awaitable<void> {
-        const auto text = co_await sluice::asio::guarded(
-            tokens, "a", 500, 0s, []() -> boost::asio::awaitable<Costed<std::string>> {
-              co_return Costed<std::string>{"answer", 120};
-            });
-        CHECK(text == "answer");
-        CHECK(tokens.peek("a").remaining == 880);
-        const auto costs = [](Word actual) -> boost::asio::awaitable<Costed<Word>> {
-          co_return Costed<Word>{actual, actual};
-        };
-        co_await sluice::asio::guarded(windows, "a", 5, 0s, [&] { return costs(2); });
-        co_await sluice::asio::guarded(windows, "a", 2, 0s, [&] { return costs(5); });
-        CHECK(windows.peek("a").remaining == 3);
-        co_await sluice::asio::guarded(daily, "a", 5, 0s, [&] { return costs(7); });
-        CHECK(daily.peek("a").remaining == 3);
-        // Its window is over when the true cost is known: nothing is left to charge.
-        const auto slow = [&] {
-          clock.advance(24h);
-          return costs(3);
-        };
-        CHECK(co_await sluice::asio::guarded(daily, "a", 1, 0s, slow) == 3);
-        CHECK(daily.peek("a").remaining == 10);
-        co_await sluice::asio::guarded(jobs, "a", 1, 0s,
-                                       [&](Lease&) -> boost::asio::awaitable<void> {
-                                         CHECK(jobs.peek("a").remaining == 0);
-                                         co_return;
-                                       });
-        CHECK(jobs.peek("a").remaining == 1);
-        const int value = co_await sluice::asio::with_backoff(gates, scopes,
-                                                              [&]() -> boost::asio::awaitable<int> {
-                                                                if (++attempts < 3)
-                                                                  throw RateLimited(10s);
-                                                                co_return 42;
-                                                              });
-        CHECK(value == 42);
-        over = true;
-      },
-      [](std::exception_ptr failed) { CHECK_FALSE(failed); });
-  for (int i = 0; i < 3; ++i) {
-    context.poll();
-    clock.advance(10s);
-  }
-  CHECK(attempts == 3);
-  CHECK(over);
-}
-
-TEST_CASE("a shared sliding window is waited for by callbacks and coroutines", "[asio][waiting]") {
-  Spent world;
-  const SharedSlidingWindow limiter(*world.store, "rate");
-  limiter.configure("api", RateType::overall, 1, 1s, SpentUnits::forgotten);
-  REQUIRE(limiter.try_acquire("api"));
-  const Time start = world.clock.now();
-  std::vector<Span> granted;
-  const auto note = [&](const Decision& decision) {
-    CHECK(decision.allowed);
-    granted.push_back(world.clock.now() - start);
-  };
-  async_acquire(limiter, "api", 1, 1h,
-                boost::asio::bind_executor(world.context, [&](auto error, const Reservation& d) {
-                  CHECK_FALSE(error);
-                  note(d);
-                }));
-  boost::asio::co_spawn(
-      world.context,
-      [&]() -> boost::asio::awaitable<void> {
-        auto later = async_acquire(limiter, "api", 1, 1h);
-        note(co_await std::move(later)(use_awaitable));
-      },
-      boost::asio::detached);
-  for (int i = 0; i < 3; ++i) {
-    world.context.poll();
-    world.clock.advance(1s);
-  }
-  world.context.run();
-  CHECK(granted == std::vector<Span>{1s, 2s});
 }
 
 TEST_CASE("a number is a key in a co_await, in every form", "[asio][waiting]") {

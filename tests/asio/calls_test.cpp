@@ -41,8 +41,8 @@ class StoreInFront : public Store {
     held_.emplace(Held{OwnedPlan(plan), std::move(done)});
     on_stop_.emplace(plan.stop(), [this] { fail(on_stop); });
   }
-  Clock& clock() noexcept override { return own_clock ? *own_clock : time; }
-  [[nodiscard]] bool stamps_by_clock() const noexcept override { return !own_clock; }
+  Clock& clock() noexcept override { return time; }
+  [[nodiscard]] bool stamps_by_clock() const noexcept override { return true; }
 
   /// Executes the held call.
   void answer() {
@@ -56,7 +56,6 @@ class StoreInFront : public Store {
 
   VirtualClock time;
   std::unique_ptr<Store> behind = make_virtual_store(time);
-  VirtualClock* own_clock = nullptr;  // if it differs from that of the decisions
   bool holds = false;
   Errc on_stop = Errc::cancelled;
   int calls = 0;
@@ -319,52 +318,6 @@ TEST_CASE("a context that ends before the handler ran destroys it, and its lease
   CHECK(alive.use_count() == 1);
   CHECK(tokens.granted == 4);
   CHECK(jobs.try_acquire("a").decision().allowed);
-}
-
-TEST_CASE("a fixed window asks again by the store's clock", "[asio]") {
-  for (const Span ahead : {Span{0}, Span{40 * 24h}}) {
-    StoreInFront blocking;
-    StoreInFront asynchronous;
-    net::io_context io;
-    VirtualClock late;
-    late.advance(50 * 24h);
-    for (StoreInFront* store : {&blocking, &asynchronous}) {
-      store->own_clock = &late;
-      store->time.advance(50 * 24h + ahead);
-    }
-    const FixedWindow left(blocking, "w", 5, Calendar::daily());
-    const FixedWindow right(asynchronous, "w", 5, Calendar::daily());
-    for (int i = 0; i < 3; ++i) {
-      auto future = async_try_acquire(right, "a", 2, RequestId{1, 2},
-                                      net::bind_executor(io, net::use_future));
-      io.restart();
-      io.run();
-      CHECK(future.get() == left.try_acquire("a", 2, RequestId{1, 2}));
-      CHECK(asynchronous.calls == blocking.calls);
-    }
-    CHECK(blocking.calls == (ahead == Span{0} ? 3 : 5));
-  }
-}
-
-TEST_CASE("a shared sliding window follows a change by another client", "[asio]") {
-  StoreInFront store;
-  net::io_context io;
-  const SharedSlidingWindow mine(store, "r");
-  const SharedSlidingWindow other(store, "r");
-  const auto limit = [&] {
-    auto future = async_try_acquire(mine, "t", 1, net::bind_executor(io, net::use_future));
-    io.restart();
-    io.run();
-    const int before = std::exchange(store.calls, 0);
-    return std::pair(future.get().limit, before);
-  };
-  other.configure("t", RateType::overall, 10, 1s);
-  store.calls = 0;
-  CHECK(limit() == std::pair(Word{10}, 2));
-  CHECK(limit() == std::pair(Word{10}, 1));
-  other.configure("t", RateType::overall, 20, 1s);
-  store.calls = 0;
-  CHECK(limit() == std::pair(Word{20}, 3));
 }
 
 TEST_CASE("answers of other threads may come before a call has been sent whole", "[asio]") {

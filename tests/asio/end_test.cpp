@@ -183,44 +183,30 @@ TEST_CASE("a caller's cancellation reaches a coroutine that has an end", "[asio]
 TEST_CASE("a lease ends on an event loop while its store hangs", "[asio][leases][ends]") {
   // By construction: a destructor that waited for the store would never return.
   Rig rig;
-  const auto acquired = [&](auto&& start) {
-    start();
-    rig.run();
-    rig.store.holds = true;
+  const auto keep = [&](auto& kept) {
+    return net::bind_executor(rig.io, [&](auto, auto granted) { kept = std::move(granted); });
   };
   const auto released = [&] {
     CHECK(rig.store.held() == 1);
     rig.store.answer();
     CHECK(rig.jobs.peek("a").remaining == 1);
   };
-  {
+  for (const bool waits : {false, true}) {
     Lease lease;
-    acquired([&] {
-      asio::async_acquire(
-          rig.jobs, "a", 1, 0s,
-          net::bind_executor(rig.io, [&](auto, Lease granted) { lease = std::move(granted); }));
-    });
+    waits ? asio::async_acquire(rig.jobs, "a", 1, 0s, keep(lease))
+          : asio::async_try_acquire(rig.jobs, "a", 1, keep(lease));
+    rig.run();
+    rig.store.holds = true;
     REQUIRE(lease);
+    lease = {};
+    released();
   }
-  released();
-  {
-    Lease lease;
-    acquired([&] {
-      asio::async_try_acquire(
-          rig.jobs, "a", 1,
-          net::bind_executor(rig.io, [&](auto, Lease granted) { lease = std::move(granted); }));
-    });
-    REQUIRE(lease);
-  }
-  released();
   {
     Grants grants;
-    acquired([&] {
-      const std::array claims{Claim(rig.jobs, "a")};
-      asio::async_acquire(claims, 0s, net::bind_executor(rig.io, [&](auto, Grants granted) {
-                            grants = std::move(granted);
-                          }));
-    });
+    const std::array claims{Claim(rig.jobs, "a")};
+    asio::async_acquire(claims, 0s, keep(grants));
+    rig.run();
+    rig.store.holds = true;
     REQUIRE(grants);
   }
   released();

@@ -67,30 +67,6 @@ struct World {
 
 }  // namespace
 
-TEST_CASE(
-    "a coroutine that fails twice is called three times, is charged for each, and closes no "
-    "gate",
-    "[asio][transient]") {
-  World world;
-  std::vector<Time> tries;
-  const Call call({{world.requests, "a"}, {world.gates, world.account}}, {.jitter = Jitter::equal});
-  world.spawn(async_call(call, [&]() -> awaitable<int> {
-    tries.push_back(world.clock.now());
-    if (tries.size() < 3) throw Transient();
-    co_return 1;
-  }));
-  CHECK(tries.size() == 1);
-  CHECK(world.gates.peek(world.account).allowed);
-  for (int i = 0; i < 3000; ++i) world.advance(1ms);
-  CHECK(world.over);
-  CHECK_FALSE(world.thrown);
-  REQUIRE(tries.size() == 3);
-  CHECK((tries[1] - tries[0] >= 500ms && tries[1] - tries[0] <= 1001ms));
-  CHECK((tries[2] - tries[1] >= 1s && tries[2] - tries[1] <= 2001ms));
-  CHECK(world.requests_left() == 7);
-  CHECK(world.gates.peek(world.account).allowed);
-}
-
 TEST_CASE("what was not served is refunded, a place is free in the pause, and the cost is settled",
           "[asio][transient]") {
   for (const Served served : {Served::no, Served::perhaps}) {
@@ -142,26 +118,24 @@ TEST_CASE("the last failure of a coroutine comes back as it was thrown", "[asio]
   };
   struct Ours : RateLimited {};
   World world;
-  world.spawn(async_call(Call({{world.requests, "a"}}, {.attempts = 1}), []() -> awaitable<void> {
-    throw Mine();
-    co_return;
-  }));
-  CHECK_THROWS_AS(std::rethrow_exception(world.thrown), Mine);
-  world.spawn(async_call(Call({{world.requests, "a"}}, {.attempts = 1}), []() -> awaitable<void> {
-    throw Ours();
-    co_return;
-  }));
-  CHECK_THROWS_AS(std::rethrow_exception(world.thrown), Ours);
-  world.spawn(async_call(Call({{world.requests, "a"}}, {.attempts = 1}), []() -> awaitable<void> {
-    try {
-      throw Timeout();
-    } catch (const Timeout&) {
-      std::throw_with_nested(Transient());
-    }
-    co_return;
-  }));
-  try {
+  const auto run = [&](auto fails) {
+    const auto function = [fails]() -> awaitable<void> {
+      fails();
+      co_return;
+    };
+    world.spawn(async_call(Call({{world.requests, "a"}}, {.attempts = 1}), function));
     std::rethrow_exception(world.thrown);
+  };
+  CHECK_THROWS_AS(run([] { throw Mine(); }), Mine);
+  CHECK_THROWS_AS(run([] { throw Ours(); }), Ours);
+  try {
+    run([] {
+      try {
+        throw Timeout();
+      } catch (const Timeout&) {
+        std::throw_with_nested(Transient());
+      }
+    });
   } catch (const Retriable& last) {
     CHECK_THROWS_AS(std::rethrow_if_nested(last), Timeout);
   }

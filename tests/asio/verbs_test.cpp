@@ -4,12 +4,8 @@
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/io_context.hpp>
 #include <chrono>
-#include <filesystem>
-#include <fstream>
-#include <functional>
 #include <map>
 #include <optional>
-#include <regex>
 #include <set>
 #include <sstream>
 #include <string>
@@ -18,6 +14,7 @@
 
 #include "sluice/asio.hpp"
 #include "sluice/sluice.hpp"
+#include "tests/asio/verb_names.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/seed.hpp"
 
@@ -137,274 +134,260 @@ std::string told(const UtilizationReport& r) {
   return text.str();
 }
 
-using Ask = std::function<std::string(Side&, const Draw&)>;
-
-/// "CODE: RESULT" of both forms.
+/// Both forms of a call, which tell "CODE: RESULT".
 struct Entry {
+  using Ask = std::string (*)(Side&, const Draw&);
   Ask blocking;
   Ask asynchronous;
 };
+/// All calls, by the names of the asynchronous form and the limiter.
+using Entries = std::multimap<std::pair<std::string, std::string>, Entry>;
 
-std::string answer(const std::error_code& error, const std::string& result) {
-  return (error ? error.category().name() + (": " + error.message()) : "ok") + ": " + result;
+/// `kept` is the member of a Side that becomes the result, or nullptr.
+template <class Result, class Kept>
+std::string answer(Side& side, const std::error_code& error, Result result, Kept kept) {
+  const std::string code = error ? error.category().name() + (": " + error.message()) : "ok";
+  const std::string text = code + ": " + told(result);
+  if constexpr (!std::is_null_pointer_v<Kept>) side.*kept = std::move(result);
+  return text;
 }
 
-struct Forget {
-  template <class R>
-  void operator()(Side&, R&&) const noexcept {}
-};
-
-/// Runs a blocking call with an error_code.
-template <class Call, class Keep>
-std::string ran(Side& side, const Draw& draw, const Call& call, const Keep& keep) {
+/// Runs a blocking call, which fills an error_code.
+template <class Call, class Kept>
+std::string ran(Side& side, Call call, Kept kept) {
   std::error_code error;
-  using R = decltype(call(side, draw, error));
-  if constexpr (std::is_void_v<R>) {
-    call(side, draw, error);
-    return answer(error, told(sluice::detail::Done{}));
+  if constexpr (std::is_void_v<decltype(call(error))>) {
+    call(error);
+    return answer(side, error, sluice::detail::Done{}, kept);
   } else {
-    auto result = call(side, draw, error);
-    std::string text = answer(error, told(result));
-    keep(side, std::move(result));
-    return text;
+    auto result = call(error);
+    return answer(side, error, std::move(result), kept);
   }
 }
 
-/// Hears the result of an operation. One type for all operations whose result is not kept: it is
-/// compiled once for each result.
-template <class Keep>
+/// Hears the result of an operation. One type for all whose result is not kept.
+template <class Kept>
 struct Hears {
-  template <class... R>
-  void operator()(boost::system::error_code error, R... result) const {
+  template <class... Result>
+  void operator()(boost::system::error_code error, Result... result) const {
     CHECK(*text == "never called");
     if constexpr (sizeof...(result) == 0) {
-      *text = answer(error, told(sluice::detail::Done{}));
+      *text = answer(*side, error, sluice::detail::Done{}, kept);
     } else {
-      *text = answer(error, told(result...));
-      keep(*side, std::move(result)...);
+      *text = answer(*side, error, std::move(result)..., kept);
     }
   }
 
   Side* side;
   std::string* text;
-  Keep keep;
+  Kept kept;
 };
 
-/// Runs an operation; the handler runs exactly once.
-template <class Operation, class Keep>
-std::string awaited(Side& side, Operation operation, const Keep& keep) {
+/// Runs an operation, whose handler runs exactly once.
+template <class Start, class Kept>
+std::string awaited(Side& side, Start start, Kept kept) {
   std::string text = "never called";
-  std::move(operation)(net::bind_executor(side.io, Hears<Keep>{&side, &text, keep}));
+  start(net::bind_executor(side.io, Hears<Kept>{&side, &text, kept}));
   CHECK(text == "never called");
   side.io.restart();
   side.io.run();
   return text;
 }
 
-/// All calls, by the names of the asynchronous form and the limiter.
-using Entries = std::multimap<std::pair<std::string, std::string>, Entry>;
+// A row of the table: `of.verb(arguments...)`, whose result is kept. A macro, since no template has
+// a name as its argument.
+#define SLUICE_VERB_KEEP(kept, verb, limiter, of, ...)                                          \
+  entries.emplace(                                                                              \
+      std::pair("async_" #verb, limiter),                                                       \
+      Entry{[](Side& s, [[maybe_unused]] const Draw& d) {                                       \
+              return ran(                                                                       \
+                  s, [&](std::error_code& e) { return of.verb(__VA_ARGS__ __VA_OPT__(, ) e); }, \
+                  kept);                                                                        \
+            },                                                                                  \
+            [](Side& s, [[maybe_unused]] const Draw& d) {                                       \
+              return awaited(                                                                   \
+                  s,                                                                            \
+                  [&](auto token) {                                                             \
+                    async_##verb(of __VA_OPT__(, ) __VA_ARGS__, std::move(token));              \
+                  },                                                                            \
+                  kept);                                                                        \
+            }})
+#define SLUICE_VERB(verb, limiter, of, ...) \
+  SLUICE_VERB_KEEP(nullptr, verb, limiter, of __VA_OPT__(, ) __VA_ARGS__)
 
-template <class Blocking, class Asynchronous, class Keep = Forget>
-void add(Entries& entries, const std::string& verb, const std::string& limiter, Blocking blocking,
-         Asynchronous asynchronous, Keep keep = {}) {
-  entries.emplace(
-      std::pair("async_" + verb, limiter),
-      Entry{[=](Side& s, const Draw& d) { return ran(s, d, blocking, keep); },
-            [=](Side& s, const Draw& d) { return awaited(s, asynchronous(s, d), keep); }});
+/// What all limiters over keys have.
+template <auto limiter>
+void add_keyed(Entries& entries, const char* name) {
+  SLUICE_VERB(try_acquire, name, (s.*limiter), d.key, d.cost, d.id);
+  SLUICE_VERB(peek, name, (s.*limiter), d.key, d.cost);
+  SLUICE_VERB(block, name, (s.*limiter), d.key, d.span);
 }
 
-#define SLUICE_VERB(verb, limiter, member, ...)                         \
-  add(                                                                  \
-      entries, #verb, #limiter,                                         \
-      [](Side& s, [[maybe_unused]] const Draw& d, std::error_code& e) { \
-        return s.member.verb(__VA_ARGS__ __VA_OPT__(, ) e);             \
-      },                                                                \
-      []([[maybe_unused]] Side& s, [[maybe_unused]] const Draw& d) {    \
-        return async_##verb(s.member __VA_OPT__(, ) __VA_ARGS__);       \
-      })
-#define SLUICE_VERB_KEEP(kept, verb, limiter, member, ...)              \
-  add(                                                                  \
-      entries, #verb, #limiter,                                         \
-      [](Side& s, [[maybe_unused]] const Draw& d, std::error_code& e) { \
-        return s.member.verb(__VA_ARGS__ __VA_OPT__(, ) e);             \
-      },                                                                \
-      []([[maybe_unused]] Side& s, [[maybe_unused]] const Draw& d) {    \
-        return async_##verb(s.member __VA_OPT__(, ) __VA_ARGS__);       \
-      },                                                                \
-      [](Side& s, auto&& result) { s.kept = std::forward<decltype(result)>(result); })
+/// What those have that settle. `taken`: what an earlier call was granted.
+template <auto limiter, auto taken>
+void add_settling(Entries& entries, const char* name) {
+  add_keyed<limiter>(entries, name);
+  SLUICE_VERB(cancel, name, (s.*limiter), "a", s.*taken);
+  SLUICE_VERB(refund, name, (s.*limiter), "a", s.*taken, d.cost);
+  SLUICE_VERB(settle, name, (s.*limiter), "a", s.*taken, d.more);
+}
+
+template <auto limiter>
+void add_changes(Entries& entries, const char* name) {
+  SLUICE_VERB(reward, name, (s.*limiter), d.key, d.cost);
+  SLUICE_VERB(penalize, name, (s.*limiter), d.key, d.cost);
+  SLUICE_VERB(reset, name, (s.*limiter), d.key);
+}
 
 void add_buckets(Entries& entries) {
-  SLUICE_VERB(try_acquire, TokenBucket, bucket, d.key, d.cost);
-  SLUICE_VERB(try_acquire, TokenBucket, bucket, d.key, d.cost, d.id);
-  SLUICE_VERB(peek, TokenBucket, bucket, d.key, d.cost);
-  SLUICE_VERB_KEEP(tokens, reserve, TokenBucket, bucket, "a", d.cost, d.span);
-  SLUICE_VERB_KEEP(tokens, borrow, TokenBucket, bucket, "a", d.cost, d.span);
-  SLUICE_VERB_KEEP(tokens, try_acquire_up_to, TokenBucket, bucket, "a", d.cost, d.more);
-  SLUICE_VERB(cancel, TokenBucket, bucket, "a", s.tokens);
-  SLUICE_VERB(refund, TokenBucket, bucket, "a", s.tokens, d.cost);
-  SLUICE_VERB(settle, TokenBucket, bucket, "a", s.tokens, d.cost);
-  SLUICE_VERB(block, TokenBucket, bucket, d.key, d.span);
-  SLUICE_VERB(reward, TokenBucket, bucket, d.key, d.cost);
-  SLUICE_VERB(penalize, TokenBucket, bucket, d.key, d.cost);
-  SLUICE_VERB(reset, TokenBucket, bucket, d.key);
-  SLUICE_VERB(try_acquire, BoundTokenBucket, bound, d.cost);
-  SLUICE_VERB(try_acquire, BoundTokenBucket, bound, d.cost, d.id);
-  SLUICE_VERB(peek, BoundTokenBucket, bound, d.cost);
+  const char* name = "TokenBucket";
+  add_settling<&Side::bucket, &Side::tokens>(entries, name);
+  add_changes<&Side::bucket>(entries, name);
+  SLUICE_VERB(try_acquire, name, s.bucket, d.key, d.cost);
+  SLUICE_VERB_KEEP(&Side::tokens, reserve, name, s.bucket, "a", d.cost, d.span);
+  SLUICE_VERB_KEEP(&Side::tokens, borrow, name, s.bucket, "a", d.cost, d.span);
+  SLUICE_VERB_KEEP(&Side::tokens, try_acquire_up_to, name, s.bucket, "a", d.cost, d.more);
+  name = "BoundTokenBucket";
+  SLUICE_VERB(try_acquire, name, s.bound, d.cost);
+  SLUICE_VERB(try_acquire, name, s.bound, d.cost, d.id);
+  SLUICE_VERB(peek, name, s.bound, d.cost);
 }
 
 void add_shared_buckets(Entries& entries) {
-  SLUICE_VERB(configure, SharedTokenBucket, shared, d.key, Quota::per_second(2 + d.more.value()),
+  const char* name = "SharedTokenBucket";
+  add_settling<&Side::shared, &Side::shared_tokens>(entries, name);
+  add_changes<&Side::shared>(entries, name);
+  SLUICE_VERB(configure, name, s.shared, d.key, Quota::per_second(2 + d.more.value()),
               Inheritance::proportional);
-  SLUICE_VERB(try_configure, SharedTokenBucket, shared, d.key, Quota::per_second(3));
-  SLUICE_VERB(configuration, SharedTokenBucket, shared, d.key);
-  SLUICE_VERB(try_acquire, SharedTokenBucket, shared, d.key, d.cost);
-  SLUICE_VERB(try_acquire, SharedTokenBucket, shared, d.key, d.cost, d.id);
-  SLUICE_VERB(peek, SharedTokenBucket, shared, d.key, d.cost);
-  SLUICE_VERB_KEEP(shared_tokens, reserve, SharedTokenBucket, shared, "a", d.cost, d.span);
-  SLUICE_VERB_KEEP(shared_tokens, borrow, SharedTokenBucket, shared, "a", d.cost, d.span);
-  SLUICE_VERB(cancel, SharedTokenBucket, shared, "a", s.shared_tokens);
-  SLUICE_VERB(refund, SharedTokenBucket, shared, "a", s.shared_tokens, d.cost);
-  SLUICE_VERB(settle, SharedTokenBucket, shared, "a", s.shared_tokens, d.cost);
-  SLUICE_VERB(block, SharedTokenBucket, shared, d.key, d.span);
-  SLUICE_VERB(reward, SharedTokenBucket, shared, d.key, d.cost);
-  SLUICE_VERB(penalize, SharedTokenBucket, shared, d.key, d.cost);
-  SLUICE_VERB(reset, SharedTokenBucket, shared, d.key);
+  SLUICE_VERB(try_configure, name, s.shared, d.key, Quota::per_second(3));
+  SLUICE_VERB(configuration, name, s.shared, d.key);
+  SLUICE_VERB(try_acquire, name, s.shared, d.key, d.cost);
+  SLUICE_VERB_KEEP(&Side::shared_tokens, reserve, name, s.shared, "a", d.cost, d.span);
+  SLUICE_VERB_KEEP(&Side::shared_tokens, borrow, name, s.shared, "a", d.cost, d.span);
 }
 
 void add_windows(Entries& entries) {
-  SLUICE_VERB_KEEP(taken_fixed, reserve, FixedWindow, fixed, "a", d.cost);
-  SLUICE_VERB(cancel, FixedWindow, fixed, "a", s.taken_fixed);
-  SLUICE_VERB(try_acquire, FixedWindow, daily, d.key, d.cost, d.id);
-  SLUICE_VERB(peek, FixedWindow, daily, d.key, d.cost);
-  SLUICE_VERB(refund, FixedWindow, fixed, "a", s.taken_fixed, d.cost);
-  SLUICE_VERB(settle, FixedWindow, fixed, "a", s.taken_fixed, d.more);
-  SLUICE_VERB(reward, FixedWindow, fixed, d.key, d.cost);
-  SLUICE_VERB(penalize, FixedWindow, fixed, d.key, d.cost);
-  SLUICE_VERB(block, FixedWindow, fixed, d.key, d.span);
-  SLUICE_VERB(reset, FixedWindow, fixed, d.key);
-  SLUICE_VERB(synchronize, FixedWindow, daily, d.key);
-  SLUICE_VERB(try_acquire, SlidingWindow, sliding, d.key, d.cost);
-  SLUICE_VERB(try_acquire, SlidingWindow, sliding, d.key, d.cost, d.id);
-  SLUICE_VERB(peek, SlidingWindow, sliding, d.key, d.cost);
-  SLUICE_VERB_KEEP(window, reserve, SlidingWindow, sliding, "a", d.cost, d.span);
-  SLUICE_VERB(cancel, SlidingWindow, sliding, "a", s.window);
-  SLUICE_VERB(refund, SlidingWindow, sliding, "a", s.window, d.cost);
-  SLUICE_VERB(settle, SlidingWindow, sliding, "a", s.window, d.more);
-  SLUICE_VERB(block, SlidingWindow, sliding, d.key, d.span);
-  SLUICE_VERB(reward, SlidingWindow, sliding, d.key, d.cost);
-  SLUICE_VERB(reset, SlidingWindow, sliding, d.key);
-  SLUICE_VERB(remaining, SlidingWindow, sliding, d.key);
-  SLUICE_VERB_KEEP(taken_counter, reserve, SlidingWindowCounter, counter, "a", d.cost);
-  SLUICE_VERB(cancel, SlidingWindowCounter, counter, "a", s.taken_counter);
-  SLUICE_VERB(try_acquire, SlidingWindowCounter, counter, d.key, d.cost, d.id);
-  SLUICE_VERB(peek, SlidingWindowCounter, counter, d.key, d.cost);
-  SLUICE_VERB(refund, SlidingWindowCounter, counter, "a", s.taken_counter, d.cost);
-  SLUICE_VERB(settle, SlidingWindowCounter, counter, "a", s.taken_counter, d.more);
-  SLUICE_VERB(block, SlidingWindowCounter, counter, d.key, d.span);
-  SLUICE_VERB(reward, SlidingWindowCounter, counter, d.key, d.cost);
-  SLUICE_VERB(penalize, SlidingWindowCounter, counter, d.key, d.cost);
-  SLUICE_VERB(reset, SlidingWindowCounter, counter, d.key);
+  const char* name = "FixedWindow";
+  add_settling<&Side::fixed, &Side::taken_fixed>(entries, name);
+  add_changes<&Side::fixed>(entries, name);
+  SLUICE_VERB_KEEP(&Side::taken_fixed, reserve, name, s.fixed, "a", d.cost);
+  SLUICE_VERB(try_acquire, name, s.daily, d.key, d.cost, d.id);
+  SLUICE_VERB(peek, name, s.daily, d.key, d.cost);
+  SLUICE_VERB(synchronize, name, s.daily, d.key);
+  name = "SlidingWindowCounter";
+  add_settling<&Side::counter, &Side::taken_counter>(entries, name);
+  add_changes<&Side::counter>(entries, name);
+  SLUICE_VERB_KEEP(&Side::taken_counter, reserve, name, s.counter, "a", d.cost);
+  name = "SlidingWindow";
+  add_settling<&Side::sliding, &Side::window>(entries, name);
+  SLUICE_VERB(try_acquire, name, s.sliding, d.key, d.cost);
+  SLUICE_VERB_KEEP(&Side::window, reserve, name, s.sliding, "a", d.cost, d.span);
+  SLUICE_VERB(reward, name, s.sliding, d.key, d.cost);
+  SLUICE_VERB(reset, name, s.sliding, d.key);
+  SLUICE_VERB(remaining, name, s.sliding, d.key);
 }
 
 void add_learned_rates(Entries& entries) {
-  SLUICE_VERB_KEEP(taken_learned, reserve, LearnedRate, learned, "a", d.cost);
-  SLUICE_VERB(limited, LearnedRate, learned, "a", s.taken_learned);
-  SLUICE_VERB(told, LearnedRate, learned, d.key,
-              ToldLimit{.limit = 4, .span = 1s, .remaining = 2, .reset = d.span});
-  SLUICE_VERB(learned, LearnedRate, learned, d.key);
-  SLUICE_VERB(try_acquire, LearnedRate, learned, d.key, d.cost, d.id);
-  SLUICE_VERB(peek, LearnedRate, learned, d.key, d.cost);
-  SLUICE_VERB(cancel, LearnedRate, learned, "a", s.taken_learned);
-  SLUICE_VERB(refund, LearnedRate, learned, "a", s.taken_learned, d.cost);
-  SLUICE_VERB(settle, LearnedRate, learned, "a", s.taken_learned, d.more);
-  SLUICE_VERB(block, LearnedRate, learned, d.key, d.span);
-  SLUICE_VERB(reset, LearnedRate, learned, d.key);
+  const char* name = "LearnedRate";
+  add_settling<&Side::learned, &Side::taken_learned>(entries, name);
+  SLUICE_VERB_KEEP(&Side::taken_learned, reserve, name, s.learned, "a", d.cost);
+  SLUICE_VERB(limited, name, s.learned, "a", s.taken_learned);
+  SLUICE_VERB(told, name, s.learned, d.key,
+              (ToldLimit{.limit = 4, .span = 1s, .remaining = 2, .reset = d.span}));
+  SLUICE_VERB(learned, name, s.learned, d.key);
+  SLUICE_VERB(reset, name, s.learned, d.key);
 }
 
 void add_shared_windows(Entries& entries) {
-  SLUICE_VERB(configure, SharedSlidingWindow, rate, "a", RateType::overall, d.more.value(), 2s,
+  const char* name = "SharedSlidingWindow";
+  add_settling<&Side::rate, &Side::permits>(entries, name);
+  SLUICE_VERB(configure, name, s.rate, "a", RateType::overall, d.more.value(), 2s,
               SpentUnits::kept);
-  SLUICE_VERB(configure, SharedSlidingWindow, rate, d.key, RateType::per_client, 4, 1s,
-              SpentUnits::forgotten);
-  SLUICE_VERB(try_configure, SharedSlidingWindow, rate, d.key, RateType::overall, 3, 1s);
-  SLUICE_VERB(configuration, SharedSlidingWindow, rate, d.key);
-  SLUICE_VERB(refresh, SharedSlidingWindow, rate, d.key);
-  SLUICE_VERB(try_acquire, SharedSlidingWindow, rate, d.key, d.cost);
-  SLUICE_VERB(try_acquire, SharedSlidingWindow, rate, d.key, d.cost, d.id);
-  SLUICE_VERB(peek, SharedSlidingWindow, rate, d.key, d.cost);
-  SLUICE_VERB_KEEP(permits, reserve, SharedSlidingWindow, rate, "a", d.cost, d.span);
-  SLUICE_VERB(cancel, SharedSlidingWindow, rate, "a", s.permits);
-  SLUICE_VERB(refund, SharedSlidingWindow, rate, "a", s.permits, d.cost);
-  SLUICE_VERB(settle, SharedSlidingWindow, rate, "a", s.permits, d.cost);
-  SLUICE_VERB(block, SharedSlidingWindow, rate, d.key, d.span);
-  SLUICE_VERB(reward, SharedSlidingWindow, rate, d.key, d.cost);
+  SLUICE_VERB(configure, name, s.rate, d.key, RateType::per_client, 4, 1s, SpentUnits::forgotten);
+  SLUICE_VERB(try_configure, name, s.rate, d.key, RateType::overall, 3, 1s);
+  SLUICE_VERB(configuration, name, s.rate, d.key);
+  SLUICE_VERB(refresh, name, s.rate, d.key);
+  SLUICE_VERB(try_acquire, name, s.rate, d.key, d.cost);
+  SLUICE_VERB_KEEP(&Side::permits, reserve, name, s.rate, "a", d.cost, d.span);
+  SLUICE_VERB(reward, name, s.rate, d.key, d.cost);
 }
 
 void add_leases(Entries& entries) {
-  SLUICE_VERB_KEEP(lease, try_acquire, ConcurrencyLimiter, jobs, "a", d.cost);
-  SLUICE_VERB_KEEP(lease, try_acquire, ConcurrencyLimiter, jobs, "a", d.cost,
-                   (LeaseId{7, d.id.low}));
-  SLUICE_VERB(peek, ConcurrencyLimiter, jobs, d.key, d.cost);
-  add(
-      entries, "release", "ConcurrencyLimiter",
-      [](Side& s, const Draw& d, std::error_code& e) {
-        const bool released = s.jobs.release("a", LeaseId{7, d.id.low}, e);
-        if (e == Errc::lease_not_live) e.clear();  // as the form that throws
-        return released;
-      },
-      [](Side& s, const Draw& d) {
-        return async_release(s.jobs, "a", LeaseId{7, d.id.low});
-      });
-  SLUICE_VERB(block, ConcurrencyLimiter, jobs, d.key, d.span);
-  SLUICE_VERB(reset, ConcurrencyLimiter, jobs, d.key);
-  SLUICE_VERB(renew, Lease, lease);
-  SLUICE_VERB(release, Lease, lease);
-  SLUICE_VERB_KEEP(place, try_acquire, FleetShedder, fleet, "low", d.cost);
-  SLUICE_VERB_KEEP(place, try_acquire, FleetShedder, fleet, "high", d.cost, (LeaseId{8, d.id.low}));
-  SLUICE_VERB(try_acquire, FleetShedder, fleet, "no such tier", d.cost);
-  SLUICE_VERB(peek, FleetShedder, fleet, "low", d.cost);
-  SLUICE_VERB(block, FleetShedder, fleet, d.span);
-  SLUICE_VERB(reset, FleetShedder, fleet);
+  const char* name = "ConcurrencyLimiter";
+  SLUICE_VERB_KEEP(&Side::lease, try_acquire, name, s.jobs, "a", d.cost);
+  SLUICE_VERB_KEEP(&Side::lease, try_acquire, name, s.jobs, "a", d.cost, (LeaseId{7, d.id.low}));
+  SLUICE_VERB(peek, name, s.jobs, d.key, d.cost);
+  SLUICE_VERB(block, name, s.jobs, d.key, d.span);
+  SLUICE_VERB(reset, name, s.jobs, d.key);
+  entries.emplace(std::pair("async_release", name),
+                  Entry{[](Side& s, const Draw& d) {
+                          return ran(
+                              s,
+                              [&](std::error_code& e) {
+                                const bool released = s.jobs.release("a", {7, d.id.low}, e);
+                                if (e == Errc::lease_not_live) e.clear();  // as if it throws
+                                return released;
+                              },
+                              nullptr);
+                        },
+                        [](Side& s, const Draw& d) {
+                          return awaited(
+                              s,
+                              [&](auto token) {
+                                async_release(s.jobs, "a", LeaseId{7, d.id.low}, std::move(token));
+                              },
+                              nullptr);
+                        }});
+  SLUICE_VERB(renew, "Lease", s.lease);
+  SLUICE_VERB(release, "Lease", s.lease);
+  name = "FleetShedder";
+  SLUICE_VERB_KEEP(&Side::place, try_acquire, name, s.fleet, "low", d.cost);
+  SLUICE_VERB_KEEP(&Side::place, try_acquire, name, s.fleet, "high", d.cost,
+                   (LeaseId{8, d.id.low}));
+  SLUICE_VERB(try_acquire, name, s.fleet, "no such tier", d.cost);
+  SLUICE_VERB(peek, name, s.fleet, "low", d.cost);
+  SLUICE_VERB(block, name, s.fleet, d.span);
+  SLUICE_VERB(reset, name, s.fleet);
 }
 
 void add_others(Entries& entries) {
-  SLUICE_VERB_KEEP(slot, try_acquire, SlotLock, lock, "a");
-  SLUICE_VERB_KEEP(slot, reserve, SlotLock, lock, "a", d.span);
-  SLUICE_VERB(peek, SlotLock, lock, d.key, d.span);
-  SLUICE_VERB(cancel, SlotLock, lock, "a", s.slot);
-  SLUICE_VERB(block, SlotLock, lock, d.key, d.span);
-  SLUICE_VERB(reset, SlotLock, lock, d.key);
-  SLUICE_VERB(sample, UtilizationShedder, load, d.share);
-  SLUICE_VERB(sample, UtilizationShedder, load, d.key, d.share);
-  SLUICE_VERB(try_acquire, UtilizationShedder, load, "sheddable");
-  SLUICE_VERB(try_acquire, UtilizationShedder, load, s.load.tier("critical"));
-  SLUICE_VERB(try_acquire, UtilizationShedder, load, d.key, s.load.tier("sheddable"));
-  SLUICE_VERB(try_acquire, UtilizationShedder, load, d.key, "no such tier");
-  SLUICE_VERB(peek, UtilizationShedder, load, "sheddable");
-  SLUICE_VERB(peek, UtilizationShedder, load, s.load.tier("critical"));
-  SLUICE_VERB(peek, UtilizationShedder, load, d.key, s.load.tier("sheddable"));
-  SLUICE_VERB(peek, UtilizationShedder, load, d.key, "sheddable");
-  SLUICE_VERB(report, UtilizationShedder, load);
-  SLUICE_VERB(report, UtilizationShedder, load, d.key);
-  SLUICE_VERB(reset, UtilizationShedder, load);
-  SLUICE_VERB(reset, UtilizationShedder, load, d.key);
-  SLUICE_VERB(pass, Gates, gates, s.scopes);
-  SLUICE_VERB(pass, Gates, gates, s.scopes[0]);
-  SLUICE_VERB(peek, Gates, gates, s.scopes);
-  SLUICE_VERB(peek, Gates, gates, s.scopes[1]);
-  SLUICE_VERB(close, Gates, gates, s.scopes[d.key == "a" ? 0 : 1], d.span);
-  SLUICE_VERB(open, Gates, gates, s.scopes[0]);
+  const char* name = "SlotLock";
+  SLUICE_VERB_KEEP(&Side::slot, try_acquire, name, s.lock, "a");
+  SLUICE_VERB_KEEP(&Side::slot, reserve, name, s.lock, "a", d.span);
+  SLUICE_VERB(peek, name, s.lock, d.key, d.span);
+  SLUICE_VERB(cancel, name, s.lock, "a", s.slot);
+  SLUICE_VERB(block, name, s.lock, d.key, d.span);
+  SLUICE_VERB(reset, name, s.lock, d.key);
+  name = "UtilizationShedder";
+  SLUICE_VERB(sample, name, s.load, d.share);
+  SLUICE_VERB(sample, name, s.load, d.key, d.share);
+  SLUICE_VERB(try_acquire, name, s.load, "sheddable");
+  SLUICE_VERB(try_acquire, name, s.load, s.load.tier("critical"));
+  SLUICE_VERB(try_acquire, name, s.load, d.key, s.load.tier("sheddable"));
+  SLUICE_VERB(try_acquire, name, s.load, d.key, "no such tier");
+  SLUICE_VERB(peek, name, s.load, "sheddable");
+  SLUICE_VERB(peek, name, s.load, s.load.tier("critical"));
+  SLUICE_VERB(peek, name, s.load, d.key, s.load.tier("sheddable"));
+  SLUICE_VERB(peek, name, s.load, d.key, "sheddable");
+  SLUICE_VERB(report, name, s.load);
+  SLUICE_VERB(report, name, s.load, d.key);
+  SLUICE_VERB(reset, name, s.load);
+  SLUICE_VERB(reset, name, s.load, d.key);
+  name = "Gates";
+  SLUICE_VERB(pass, name, s.gates, s.scopes);
+  SLUICE_VERB(pass, name, s.gates, s.scopes[0]);
+  SLUICE_VERB(peek, name, s.gates, s.scopes);
+  SLUICE_VERB(peek, name, s.gates, s.scopes[1]);
+  SLUICE_VERB(close, name, s.gates, s.scopes[d.key == "a" ? 0 : 1], d.span);
+  SLUICE_VERB(open, name, s.gates, s.scopes[0]);
 }
 
 Entries all_entries() {
   Entries entries;
-  add_buckets(entries);
-  add_shared_buckets(entries);
-  add_windows(entries);
-  add_learned_rates(entries);
-  add_shared_windows(entries);
-  add_leases(entries);
-  add_others(entries);
+  for (const auto add : {add_buckets, add_shared_buckets, add_windows, add_learned_rates,
+                         add_shared_windows, add_leases, add_others}) {
+    add(entries);
+  }
   return entries;
 }
 
@@ -424,88 +407,6 @@ Draw drawn(Random& random) {
 std::string state_of(const Side& side) {
   return told(side.tokens) + '\n' + told(side.shared_tokens) + '\n' + told(side.permits) + '\n' +
          told(side.lease) + '\n' + told(side.place);
-}
-
-std::string text_of(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  REQUIRE(file);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-using Names = std::set<std::pair<std::string, std::string>>;
-
-/// What `all` has and `some` has not, as text.
-std::set<std::string> without(const Names& all, const Names& some) {
-  std::set<std::string> texts;
-  for (const auto& name : all) {
-    if (!some.contains(name)) texts.insert(name.first + " of " + name.second);
-  }
-  return texts;
-}
-
-/// The public part of a class whose definition begins at `begin`.
-std::string public_part(const std::string& text, std::size_t begin) {
-  const auto end = std::min({text.find("\n private:", begin), text.find("\n protected:", begin),
-                             text.find("\n};", begin)});
-  return text.substr(begin, end - begin);
-}
-/// The names of the functions that have a form which fills an error_code.
-std::set<std::string> calls_of(const std::string& text) {
-  const std::string last = "std::error_code& error)";
-  std::set<std::string> names;
-  for (auto at = text.find(last); at != std::string::npos; at = text.find(last, at + 1)) {
-    std::size_t opening = at;
-    for (int depth = 1; depth > 0; depth += text[opening] == ')'   ? 1
-                                            : text[opening] == '(' ? -1
-                                                                   : 0)
-      --opening;
-    const auto begin = text.find_last_of(" \n", opening) + 1;
-    names.insert(text.substr(begin, opening - begin));
-  }
-  return names;
-}
-/// The calls of every class in include/sluice/limiters that ask the store, but for those that have
-/// no asynchronous form or another one, async_acquire().
-Names names_in_headers() {
-  const auto folder = std::filesystem::path(SLUICE_SOURCE) / "include/sluice/limiters";
-  const std::string keyed = "KeyedLimiter";
-  const std::set<std::string> left_out{"acquire", "acquire_steps", "peek_steps", "block_steps",
-                                       "reward_steps"};
-  std::map<std::string, std::set<std::string>> calls;
-  std::set<std::string> are_keyed;
-  const std::regex definition(R"(\nclass (\[\[nodiscard\]\] )?(\w+)( [^;{]*)?\{)");
-  for (const auto& file : std::filesystem::directory_iterator(folder)) {
-    if (!file.is_regular_file()) continue;
-    const std::string text = text_of(file.path());
-    for (std::sregex_iterator each(text.begin(), text.end(), definition), end; each != end;
-         ++each) {
-      const auto begin = static_cast<std::size_t>(each->position() + each->length());
-      calls[(*each)[2]] = calls_of(public_part(text, begin));
-      if ((*each)[3].str().find(keyed) != std::string::npos) are_keyed.insert((*each)[2]);
-    }
-  }
-  for (const std::string& limiter : are_keyed)
-    calls[limiter].insert(calls[keyed].begin(), calls[keyed].end());
-  calls.erase(keyed);
-  Names names;
-  for (const auto& [limiter, each] : calls)
-    for (const std::string& call : each)
-      if (!left_out.contains(call)) names.emplace("async_" + call, limiter);
-  return names;
-}
-
-/// The rows of the table: | `Limiter` | `call(...)` | `step` | result |
-Names names_in_table() {
-  std::istringstream text(text_of(std::filesystem::path(SLUICE_SOURCE) / "docs/asio.md"));
-  Names names;
-  const std::regex row(R"(\| `(\w+)` \| `(\w+)\(.*)");
-  std::smatch found;
-  for (std::string line; std::getline(text, line);) {
-    if (std::regex_match(line, found, row)) names.emplace("async_" + found[2].str(), found[1]);
-  }
-  return names;
 }
 
 }  // namespace

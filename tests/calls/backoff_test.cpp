@@ -71,53 +71,26 @@ TEST_CASE("back-off and budget refuse options out of range", "[calls][backoff]")
   CHECK_THROWS_WITH(RetryBudget(10, -1), "RetryBudget: burst must be 0 to 1000000, got -1");
 }
 
-TEST_CASE("a budget allows its burst, then its part of the calls", "[calls][backoff]") {
-  RetryBudget budget(20, 3);
-  for (int i = 0; i < 3; ++i) CHECK(budget.take_retry());
-  CHECK_FALSE(budget.take_retry());
-  int retries = 0;
-  for (int i = 0; i < 1'000; ++i) {
-    budget.note_call();
-    retries += budget.take_retry() ? 1 : 0;
-  }
-  CHECK(retries == 200);
-  for (int i = 0; i < 1'000; ++i) budget.note_call();
-  retries = 0;
-  while (budget.take_retry()) ++retries;
-  CHECK(retries == 3);
-}
-
-TEST_CASE("a budget without a burst allows its part of the calls, and one retry at once",
+TEST_CASE("a budget allows its burst, then its part of the calls, and at least one retry at once",
           "[calls][backoff]") {
-  RetryBudget budget(20, 0);
-  CHECK_FALSE(budget.take_retry());
-  for (int round = 0; round < 3; ++round) {
-    for (int call = 1; call <= 5; ++call) {
-      CAPTURE(round, call);
-      budget.note_call();
-      CHECK(budget.take_retry() == (call == 5));
-    }
-  }
-  for (int i = 0; i < 1'000; ++i) budget.note_call();
-  CHECK(budget.take_retry());
-  CHECK_FALSE(budget.take_retry());
-
-  RetryBudget nothing(0, 0);
-  for (int i = 0; i < 1'000; ++i) nothing.note_call();
-  CHECK_FALSE(nothing.take_retry());
-}
-
-TEST_CASE("a budget of several retries a call allows them all, whatever its burst",
-          "[calls][backoff]") {
-  for (const int burst : {0, 1, 5}) {
-    RetryBudget budget(300, burst);
-    while (budget.take_retry()) {
-    }
-    for (int call = 0; call < 10; ++call) {
-      budget.note_call();
-      int retries = 0;
-      while (budget.take_retry()) ++retries;
-      CHECK(retries == 3);
+  Random random(
+      "a budget allows its burst, then its part of the calls, and at least one retry at once");
+  CAPTURE(random.repeat());
+  for (std::size_t i = 0; i < scaled(200, 50); ++i) {
+    const Word percent = random.one_in(5) ? 0 : random.between(0, 400);
+    const Word burst = random.between(0, 5);
+    CAPTURE(percent, burst);
+    RetryBudget budget(static_cast<int>(percent), static_cast<int>(burst));
+    const Word most = std::max({burst * 100, Word{100}, percent});
+    Word left = burst * 100;  // in hundredths of retries
+    for (int step = 0; step < 100; ++step) {
+      if (random.one_in(2)) {
+        budget.note_call();
+        left = std::min(most, left + percent);
+        continue;
+      }
+      REQUIRE(budget.take_retry() == (left >= 100));
+      if (left >= 100) left -= 100;
     }
   }
 }

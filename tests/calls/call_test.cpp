@@ -284,23 +284,19 @@ TEST_CASE("a rate that is learned hears of refusals, and says when the next try 
 }
 
 TEST_CASE("a retry waits at the place of the first try", "[calls][claims]") {
-  VirtualClock clock;
-  const auto store = make_virtual_store(clock);
-  const FixedWindow window(*store, "w", 1, Calendar::every(1min));
-  const TokenBucket bucket(*store, "b", Quota::per_second(100));
-  const std::vector<Claim> claims{{window, "a"}, {bucket, "a"}};
+  World world;
+  const FixedWindow window(*world.store, "w", 1, Calendar::every(1min));
   std::vector<int> order;
-  std::optional<detail::Arrival> first;
-  const auto wait = [&](int name, std::optional<detail::Arrival> place) {
-    const auto done = [&, name](std::error_code, Grants grants) {
-      order.push_back(name);
-      if (name == 0) first = grants.arrival();
-    };
-    return wait_for(Several{}, detail::limits_of(claims), Deadline::never(), done, {}, place);
-  };
-  const std::vector probes{wait(0, {}), wait(1, {}), wait(2, {}), wait(3, first)};
-  clock.advance(10min);
-  CHECK(order == std::vector{0, 3, 1, 2});
+  std::shared_ptr<Probe<FixedWindow>> later;
+  Call({{window, "a"}})([&] {
+    order.push_back(0);
+    if (later) return;
+    later = wait_for(window, {"a", 1}, Deadline::never(),
+                     [&](std::error_code, const Decision&) { order.push_back(1); });
+    throw Transient(Served::perhaps, 1s);
+  });
+  world.clock.advance(1min);
+  CHECK(order == std::vector{0, 0, 1});
 }
 
 TEST_CASE("a refused call names the limit, and options are checked", "[calls][claims]") {

@@ -8,7 +8,6 @@
 
 #include "sluice/sluice.hpp"
 #include "sluice/testing/faulty_store.hpp"
-#include "tests/calls/charges.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/seed.hpp"
 #include "tests/waiting/probe.hpp"
@@ -33,6 +32,27 @@ struct Wanted {
   Word cost;
   auto operator<=>(const Wanted&) const = default;
 };
+
+/// What a limit has charged, and when.
+struct Charge {
+  Time at;
+  Word cost;
+};
+
+/// The most that was charged in any half-open interval of this length.
+Word busiest(std::vector<Charge> charges, Span span) {
+  std::sort(charges.begin(), charges.end(),
+            [](const Charge& a, const Charge& b) { return a.at < b.at; });
+  Word most = 0;
+  Word sum = 0;
+  std::size_t first = 0;
+  for (const Charge& charge : charges) {
+    sum += charge.cost;
+    while (charges[first].at <= charge.at - span) sum -= charges[first++].cost;
+    most = std::max(most, sum);
+  }
+  return most;
+}
 
 struct Caller {
   std::vector<Wanted> alternatives{};

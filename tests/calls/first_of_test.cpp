@@ -69,75 +69,6 @@ TEST_CASE("the first alternative that grants is charged, and no other", "[first_
   CHECK(bench.left("b") == 1);
 }
 
-TEST_CASE("a call that no alternative grants takes the first grant, and leaves the other queues",
-          "[first_of]") {
-  Bench bench;
-  (void)bench.keys.try_acquire("a", 2);
-  (void)bench.keys.try_acquire("b", 2);
-  bench.clock.advance(400ms);
-  bench.wait(1, first_of({{{bench.keys, "a", 2}}, {{bench.keys, "b"}}}));
-  bench.wait(2, first_of({{{bench.keys, "a"}}}));
-  CHECK(bench.keys.waiting("a") == 2);
-  CHECK(bench.keys.waiting("b") == 1);
-  bench.clock.advance(599'999us);
-  CHECK(bench.answers.empty());
-  bench.clock.advance(1us);
-  CHECK(bench.answers[1].granted);
-  CHECK(bench.answers[1].alternative == 1);
-  CHECK(bench.answers[2].at == 1s);  // the one ahead no longer waits for two units
-  CHECK(bench.keys.waiting("a") == 0);
-  CHECK(bench.keys.waiting("b") == 0);
-  CHECK(bench.left("a") == 0);
-  CHECK(bench.left("b") == 0);
-}
-
-TEST_CASE("a call that comes later is behind those that wait for an alternative", "[first_of]") {
-  Bench bench;
-  (void)bench.keys.try_acquire("a", 2);
-  (void)bench.keys.try_acquire("b", 2);
-  for (int name = 1; name <= 4; ++name) bench.wait(name, bench.both());
-  bench.clock.advance(1s);
-  CHECK(bench.answers.size() == 2);
-  bench.clock.advance(1s);
-  for (int name = 1; name <= 4; ++name) {
-    CAPTURE(name);
-    CHECK(bench.answers[name].at == (name <= 2 ? 1s : 2s));
-  }
-}
-
-TEST_CASE("an alternative is granted with all its claims, or not at all", "[first_of]") {
-  Bench bench;
-  const ConcurrencyLimiter places(bench.store, "places", 1, {.ttl = 1h});
-  const auto alternatives = first_of({{{bench.keys, "a"}, {places, "a"}}, {{places, "b"}}});
-  const Lease busy = places.try_acquire("a");
-  bench.wait(1, alternatives);
-  CHECK(bench.answers[1].alternative == 1);
-  CHECK(bench.held[1].size() == 1);
-  CHECK(bench.left("a") == 2);
-  bench.wait(2, alternatives);
-  bench.wait(3, alternatives);
-  CHECK(bench.answers.size() == 1);
-  std::move(bench.held[1]).get<Lease>(0).release();
-  CHECK(bench.answers[2].alternative == 1);
-  CHECK(bench.held[2].get<Lease>(0));
-  CHECK(bench.left("a") == 2);
-}
-
-TEST_CASE("alternatives that have a limit in common charge it once", "[first_of]") {
-  Bench bench;
-  const FixedWindow all(bench.store, "all", 3, Calendar::every(1h));
-  const auto alternatives =
-      first_of({{{all, "x"}, {bench.keys, "a"}}, {{all, "x"}, {bench.keys, "b"}}});
-  for (int name = 1; name <= 4; ++name) bench.wait(name, alternatives);
-  CHECK(bench.answers.size() == 3);
-  CHECK(all.peek("x").remaining == 0);
-  CHECK(bench.left("a") + bench.left("b") == 1);
-  bench.clock.advance(1h);
-  CHECK(bench.answers[4].granted);
-  CHECK(all.peek("x").remaining == 2);
-  CHECK(all.waiting("x") == 0);
-}
-
 TEST_CASE("alternatives are drawn by weight, and those of weight 0 are the last, in their order",
           "[first_of]") {
   Bench bench;
@@ -189,19 +120,6 @@ TEST_CASE("an alternative that fails is left out, and the call fails if none is 
     CHECK(error.code() == Errc::cost_exceeds_capacity);
     CHECK(std::string(error.what()).find("cost 3") != std::string::npos);
   }
-}
-
-TEST_CASE("a cancelled call leaves every queue, and is charged nothing", "[first_of]") {
-  Bench bench;
-  (void)bench.keys.try_acquire("a", 2);
-  (void)bench.keys.try_acquire("b", 2);
-  const auto first = bench.wait(1, bench.both());
-  bench.wait(2, bench.both());
-  first->cancel();
-  CHECK(bench.answers[1].error == Errc::cancelled);
-  bench.clock.advance(1s);
-  CHECK(bench.answers[2].granted);
-  CHECK(bench.left("a") + bench.left("b") == 1);
 }
 
 TEST_CASE("alternatives that cannot be are refused where they are made", "[first_of]") {

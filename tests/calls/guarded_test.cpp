@@ -1,6 +1,5 @@
 // guarded(): what is called when, what is given back, and whose error it is.
 #include <array>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -18,10 +17,6 @@ struct World {
   VirtualClock clock;
   VirtualClock::AutoAdvance moving{clock};
   std::unique_ptr<Store> store = make_virtual_store(clock);
-};
-
-struct ApiError : std::runtime_error {
-  using std::runtime_error::runtime_error;
 };
 
 }  // namespace
@@ -79,35 +74,6 @@ TEST_CASE("a refusal is the limiter's error, and nothing is called", "[calls]") 
     CHECK(std::string(limited.what()) == "\"b\" did not grant the call in time");
   }
   CHECK_THROWS_AS(guarded(bucket, "a", 2, 0s, [] {}), std::system_error);
-}
-
-TEST_CASE("a lease is given back when the call ends, also by an exception", "[calls][leases]") {
-  World world;
-  const ConcurrencyLimiter jobs(*world.store, "jobs", 1);
-  CHECK(guarded(jobs, "a", 1, 0s, [&](const Lease& lease) {
-          CHECK(lease);
-          CHECK(jobs.peek("a").remaining == 0);
-          return 7;
-        }) == 7);
-  CHECK(jobs.peek("a").remaining == 1);
-  CHECK_THROWS_AS(guarded(jobs, "a", 1, 0s, []() -> int { throw ApiError("no"); }), ApiError);
-  CHECK(jobs.peek("a").remaining == 1);
-}
-
-TEST_CASE("a call that tells its true cost is charged that", "[calls]") {
-  World world;
-  const TokenBucket tokens(*world.store, "t", Quota::per_second(1).burst(1000));
-  const std::string text = guarded(tokens, "a", 500, 0s, [] {
-    return Costed<std::string>{"answer", 120};
-  });
-  CHECK(text == "answer");
-  CHECK(tokens.peek("a").remaining == 880);
-  CHECK(guarded(tokens, "a", 100, 0s, [] { return Costed<int>{1, 300}; }) == 1);
-  CHECK(tokens.peek("a").remaining == 580);
-  // The estimate of a call that fails stays charged: nobody knows what it has cost.
-  const auto fails = []() -> Costed<int> { throw ApiError("no"); };
-  CHECK_THROWS_AS(guarded(tokens, "a", 80, 0s, fails), ApiError);
-  CHECK(tokens.peek("a").remaining == 500);
 }
 
 TEST_CASE("whatever settles charges a guarded call its true cost", "[calls]") {

@@ -1,86 +1,15 @@
 // What a settlement or a refund gives back goes at once to a caller that waits. Threading:
 // everything on the thread that moves the clock.
-#include <list>
-#include <optional>
+#include <vector>
 
 #include "sluice/sluice.hpp"
 #include "sluice/testing.hpp"
 #include "tests/catch.hpp"
-#include "tests/support/seed.hpp"
 #include "tests/waiting/probe.hpp"
 
 namespace sluice::test {
 
 using namespace std::chrono_literals;
-
-namespace {
-
-/// Callers of a model who claim what a call may cost, and learn after it what it has cost.
-class Callers {
- public:
-  Callers(std::size_t count, Random& random) : random_(random) {
-    for (std::size_t i = 0; i < count; ++i) callers_.emplace_back(*this);
-  }
-  ~Callers() {
-    for (Caller& caller : callers_) time.cancel_timer(caller.timer);
-    window.cancel_waits();
-  }
-  /// What was charged in the end, as a share of the limit.
-  double run(Span length) {
-    for (Caller& caller : callers_) ask(caller);
-    const Time end = time.now() + length;
-    while (time.now() < end && time.advance_to_next()) {
-    }
-    return static_cast<double>(spent_) / (100'000.0 * static_cast<double>(length / 1min));
-  }
-
-  VirtualClock time;
-  std::unique_ptr<Store> store = make_virtual_store(time);
-  FixedWindow window{*store, "tokens", 100'000, Calendar::every(1min)};
-
- private:
-  struct Caller {
-    explicit Caller(Callers& owner) : model(owner) {}
-    static void ended(void* self) noexcept {
-      Caller& caller = *static_cast<Caller*>(self);
-      caller.model.settle(caller);
-    }
-    Callers& model;
-    std::optional<Grants> grants{};
-    std::shared_ptr<Probe<Several>> probe{};
-    TimerCallback timer{&Caller::ended, this};
-  };
-
-  void ask(Caller& caller) {
-    caller.probe = wait_for(Several{}, detail::limits_of(std::array{Claim(window, "a", 1'400)}),
-                            Deadline::never(), [&](std::error_code error, Grants grants) {
-                              if (error || !grants) return;
-                              caller.grants.emplace(std::move(grants));
-                              const Span call{random_.between(5'000'000, 15'000'000)};
-                              time.set_timer(caller.timer, time.now() + call);
-                            });
-  }
-  void settle(Caller& caller) {
-    const Word actual = random_.between(300, 1'100);
-    spent_ += actual;
-    caller.grants->settle(0, actual);
-    caller.grants.reset();
-    ask(caller);
-  }
-
-  Random& random_;
-  std::list<Caller> callers_;
-  Word spent_ = 0;
-};
-
-}  // namespace
-
-TEST_CASE("300 callers whose calls cost half of what they claim use a window up", "[claims]") {
-  Random random("300 callers whose calls cost half of what they claim use a window up");
-  CAPTURE(random.repeat());
-  Callers callers(300, random);
-  CHECK(callers.run(10min) >= 0.97);
-}
 
 TEST_CASE("what a refund of several limits gives back is granted at once", "[claims]") {
   VirtualClock time;

@@ -17,7 +17,6 @@ struct World {
   std::unique_ptr<Store> store = make_virtual_store(clock);
   Gates gates{*store, "api", {"account", "developer"}, {.ramp = 0s, .spacing = 0s}};
   std::array<Scope, 2> scopes{gates.scope("account", "7"), gates.scope("developer", "x")};
-  SeededRng rng{1};
   Time start = clock.now();
 
   [[nodiscard]] Span passed() const { return clock.now() - start; }
@@ -49,45 +48,6 @@ TEST_CASE("everybody keeps to what one has learnt", "[calls][gates]") {
       NotGranted);
   CHECK(world.passed() == 0s);
   with_backoff(world.gates, world.scopes, [&] { CHECK(world.passed() == 60s); }, {.deadline = 60s});
-}
-
-TEST_CASE("without a hint the waits grow, within their bounds", "[calls][gates]") {
-  World world;
-  std::vector<Span> calls;
-  const auto fails = [&] {
-    calls.push_back(world.passed());
-    throw RateLimited();
-  };
-  CHECK_THROWS_AS(
-      with_backoff(
-          world.gates, world.scopes, fails,
-          {.attempts = 6, .base = 1s, .cap = 5s, .jitter = Jitter::equal, .rng = &world.rng}),
-      RateLimited);
-  REQUIRE(calls.size() == 6);
-  Span most = 1s;
-  for (std::size_t i = 1; i < calls.size(); ++i) {
-    const Span wait = calls[i] - calls[i - 1];
-    CHECK((wait >= most / 2 && wait <= most));
-    most = std::min(Span{5s}, 2 * most);
-  }
-}
-
-TEST_CASE("a budget and a deadline end the retries", "[calls][gates]") {
-  World world;
-  RetryBudget budget(0, 2);
-  int calls = 0;
-  const auto fails = [&] {
-    ++calls;
-    throw RateLimited(1s);
-  };
-  CHECK_THROWS_AS(
-      with_backoff(world.gates, world.scopes, fails, {.attempts = 100, .budget = &budget}),
-      RateLimited);
-  CHECK(calls == 3);
-  CHECK(world.passed() == 2s);
-  calls = 0;
-  CHECK_THROWS_AS(with_backoff(world.gates, world.scopes, fails, {.deadline = 5500ms}), NotGranted);
-  CHECK(calls == 5);
 }
 
 TEST_CASE("another error of the API ends it at once, and options are checked", "[calls][gates]") {

@@ -1,282 +1,16 @@
 // Random programs of calls that wait for one limit or several, judged by a model that has no queue:
 // a plain list of the calls, and fresh limits to which their grants are told again. Threading:
 // everything on the thread that moves the clock.
-#include <algorithm>
-#include <deque>
-#include <optional>
-#include <string>
-#include <tuple>
-#include <vector>
+#include "tests/waiting/claims_model.hpp"
 
-#include "sluice/sluice.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/seed.hpp"
-#include "tests/waiting/probe.hpp"
-#include "tests/waiting/wire.hpp"
 
 namespace sluice::test {
 
-using namespace std::chrono_literals;
+using namespace claims_model;
 
 namespace {
-
-enum class Kind : std::uint8_t { bucket, shared, window, fixed, counter, slot, job, gate };
-constexpr std::uint64_t kinds = 8;
-constexpr std::array<Word, kinds> most_units{3, 3, 4, 4, 4, 1, 3, 1};
-constexpr Span lease_ttl = 5s;
-
-/// A part of a call.
-struct Want {
-  Kind kind;
-  std::string key;
-  Word units;
-  [[nodiscard]] bool can_settle() const {
-    return kind == Kind::bucket || kind == Kind::window || kind == Kind::fixed;
-  }
-};
-
-/// The limits, as one process has them.
-class Limits {
- public:
-  explicit Limits(Store& store, std::int64_t client = 1, bool across = true)
-      : bucket_(store, "bucket", Quota::per_second(2).burst(3)),
-        shared_(store, "shared"),
-        window_(store, "window", {{4, 5s}}),
-        fixed_(store, "fixed", 4, Calendar::every(2s)),
-        counter_(store, "counter", {4, 2s}),
-        slot_(store, "slot", 500ms),
-        job_(store, "job", 3, {.ttl = lease_ttl}),
-        gate_(store, "gate", {"account"}, {.ramp = 0s, .spacing = 0s}) {
-    for (std::uint64_t kind = 0; kind < kinds; ++kind) {
-      visit(static_cast<Kind>(kind), [&](const auto& limit) {
-        limit.set_wait_queue({.across_processes = across, .client = client});
-      });
-    }
-  }
-
-  void configure() const {
-    for (const char* key : {"a", "b"}) {
-      (void)shared_.configure(key, Quota::per_second(2).burst(3));
-    }
-  }
-  template <class Visit>
-  void visit(Kind kind, Visit&& act) const {
-    switch (kind) {
-      case Kind::bucket:
-        return act(bucket_);
-      case Kind::shared:
-        return act(shared_);
-      case Kind::window:
-        return act(window_);
-      case Kind::fixed:
-        return act(fixed_);
-      case Kind::counter:
-        return act(counter_);
-      case Kind::slot:
-        return act(slot_);
-      case Kind::job:
-        return act(job_);
-      case Kind::gate:
-        return act(gate_);
-    }
-  }
-  [[nodiscard]] Scope scope(const std::string& key) const { return gate_.scope("account", key); }
-  void close(const std::string& key, Span span) const { gate_.close(scope(key), span); }
-  [[nodiscard]] std::vector<Claim> claims(const std::vector<Want>& wants) const {
-    std::vector<Claim> all;
-    for (const Want& want : wants) {
-      visit(want.kind, [&]<class L>(const L& limit) {
-        if constexpr (std::is_same_v<L, Gates>) {
-          all.emplace_back(limit, scope(want.key));
-        } else {
-          all.emplace_back(limit, want.key, want.units);
-        }
-      });
-    }
-    return all;
-  }
-  [[nodiscard]] Decision peek(const Want& want) const {
-    Decision decision;
-    visit(want.kind, [&]<class L>(const L& limit) {
-      if constexpr (std::is_same_v<L, Gates>) {
-        decision = limit.peek(scope(want.key));
-      } else if constexpr (std::is_same_v<L, SlotLock>) {
-        decision = limit.peek(want.key);
-      } else {
-        decision = limit.peek(want.key, want.units);
-      }
-    });
-    return decision;
-  }
-  [[nodiscard]] std::size_t waiting() const {
-    std::size_t sum = 0;
-    for (std::uint64_t kind = 0; kind < kinds; ++kind) {
-      visit(static_cast<Kind>(kind), [&](const auto& limit) {
-        if constexpr (requires { limit.waiting("a"); }) {
-          sum += limit.waiting("a") + limit.waiting("b");
-        }
-      });
-    }
-    return sum;
-  }
-  void cancel_waits() const {
-    for (std::uint64_t kind = 0; kind < kinds; ++kind) {
-      visit(static_cast<Kind>(kind), [](const auto& limit) { limit.cancel_waits(); });
-    }
-  }
-
- private:
-  TokenBucket bucket_;
-  SharedTokenBucket shared_;
-  SlidingWindow window_;
-  FixedWindow fixed_;
-  SlidingWindowCounter counter_;
-  SlotLock slot_;
-  ConcurrencyLimiter job_;
-  Gates gate_;
-};
-
-/// What a process has between its limits and the wire. When the process has died, nothing that it
-/// sends arrives, nor does what is sent to it.
-class Port final : public StoreWrapper {
- public:
-  explicit Port(Store& wire) : StoreWrapper(wire) {}
-
-  void execute(const Plan& plan, Completion done) noexcept override {
-    if (is_dead) return kept_.push_back(std::move(done));
-    if (spins(clock().now())) return done.fail(Errc::not_connected);
-    const std::string_view verb = plan.steps().front().operation->name;
-    if (!verb.ends_with("release") && !verb.ends_with("refund") && !verb.ends_with("adjust")) {
-      ++asked;
-    }
-    StoreWrapper::execute(plan, std::move(done));
-  }
-  void notify(const Key& key) noexcept override {
-    if (!is_dead) StoreWrapper::notify(key);
-  }
-  void end() {
-    while (!kept_.empty()) {
-      for (Completion& done : std::exchange(kept_, {})) done.fail(Errc::not_connected);
-    }
-  }
-
-  bool is_dead = false;
-  bool has_spun = false;
-  std::uint64_t asked = 0;
-
- private:
-  /// Asks for ever at one instant, which would not end.
-  bool spins(Time now) {
-    at_once_ = std::exchange(last_, now) == now ? at_once_ + 1 : 1;
-    if (at_once_ > 1'000) has_spun = true;
-    return has_spun;
-  }
-
-  Time last_{};
-  int at_once_ = 0;
-  std::deque<Completion> kept_;
-};
-
-struct Process {
-  Process(Store& store, VirtualClock& time, std::uint64_t seed, std::int64_t client, bool across)
-      : number(client), wire(store, time, seed), port(wire), limits(port, client, across) {}
-  std::int64_t number;
-  Wire wire;
-  Port port;
-  Limits limits;
-};
-
-struct Call {
-  Process* process;
-  std::vector<Want> wants;
-  Time came;
-  Time deadline;
-  detail::Caller caller{};
-  bool is_alone = false;  // by the acquire() of its limit
-  int ends = 0;
-  Time ended{};
-  std::optional<Time> cancelled{};
-  std::optional<Time> idle_since{};  // all that it wants has been free
-  bool is_held = false;
-  bool is_settled = false;
-  Grants grants{};
-  Lease lease{};
-  std::function<void()> cancel{};
-
-  [[nodiscard]] bool waits() const { return ends == 0 && !process->port.is_dead; }
-  [[nodiscard]] auto limits_and_flow() const {
-    std::vector<std::pair<Kind, std::string>> all;
-    for (const Want& want : wants) all.emplace_back(want.kind, want.key);
-    std::sort(all.begin(), all.end());
-    return std::tuple(process, all, caller.priority, caller.flow);
-  }
-};
-
-/// What the model is told; of one instant, in this order where answers travel.
-enum class Act : std::uint8_t { release, refund, settle, grant, close };
-struct Event {
-  Time at;
-  Act act;
-  std::size_t call;
-  std::string key{};
-  Word value = 0;
-};
-
-void release_later(Grants& grants, const std::vector<Want>& wants) {
-  for (std::size_t i = 0; i < wants.size(); ++i) {
-    if (wants[i].kind == Kind::job) grants.get<Lease>(i).release_later();
-  }
-}
-
-/// The same grants, told to fresh limits, each at its instant.
-class Replay {
- public:
-  explicit Replay(const std::deque<Call>& calls) : calls_(calls), grants_(calls.size()) {
-    limits.configure();
-  }
-  /// What is wrong, or "".
-  std::string tell(const Event& event) {
-    clock_.set(std::max(clock_.now(), event.at));
-    if (event.act == Act::close) {
-      limits.close(event.key, Span{event.value});
-      return "";
-    }
-    Grants& own = grants_[event.call];
-    switch (event.act) {
-      case Act::release:
-        release_later(own, calls_[event.call].wants);
-        return "";
-      case Act::refund:
-        own.refund();
-        return "";
-      case Act::settle:
-        own.settle(static_cast<std::size_t>(event.value >> 8), event.value & 255);
-        return "";
-      case Act::close:
-      case Act::grant:
-        break;
-    }
-    std::error_code error;
-    own = acquire(limits.claims(calls_[event.call].wants), 0s, {}, error);
-    if (own) return "";
-    return "call " + std::to_string(event.call) + " was granted what was not there";
-  }
-  void end(Time at) { clock_.set(std::max(clock_.now(), at)); }
-  ~Replay() {
-    for (std::size_t i = 0; i < grants_.size(); ++i) {
-      if (grants_[i]) release_later(grants_[i], calls_[i].wants);
-    }
-  }
-
- private:
-  const std::deque<Call>& calls_;
-  VirtualClock clock_;
-  std::unique_ptr<Store> store_ = make_virtual_store(clock_);
-  std::vector<Grants> grants_;
-
- public:
-  const Limits limits{*store_};
-};
 
 /// What the programs of a run have cost, of those in one process that nobody leaves.
 struct Costs {
@@ -289,7 +23,7 @@ class Program {
  public:
   explicit Program(std::uint64_t seed) : rng_(seed) {
     server_.configure();
-    const auto processes = one_in(2) ? 1 : between(2, 3);
+    const auto processes = one_in(2) ? 1 : between(2, 4);
     const bool across = one_in(2);
     for (Word i = 0; i < processes; ++i) {
       processes_.push_back(
@@ -367,7 +101,7 @@ class Program {
     if (choice < 5 && calls_.size() < most_calls_) return begin();
     if (choice < 8) return pass(one_in(2) ? Span{between(0, 900'000)} : Span{between(0, 30'000)});
     if (choice == 8) return cancel_one();
-    if (choice == 9 && one_in(2)) return close_one();
+    if (choice == 9 && one_in(2)) return one_in(3) ? set_rate() : close_one();
     if (choice == 10 && one_in(8)) return kill_one();
     if (!calls_.empty()) {
       const bool can_block = slowest_ == 0s && gives_back_ && one_in(2);
@@ -428,6 +162,10 @@ class Program {
           [this, n](std::error_code error, Grants grants) {
             const bool is_granted = !error && grants;
             const Time at = grants.decision().at;
+            for (std::size_t i = 0; is_granted && i < grants.size(); ++i) {
+              const Decision& own = grants.decision(i);
+              if (!own.allowed || own.step != i) fault("a claim has the answer to another");
+            }
             calls_[n].grants = std::move(grants);
             end(n, error, is_granted, at);
           },
@@ -492,6 +230,14 @@ class Program {
     ++closures_;
     tell(clock_.now(), Act::close, 0, span, key);
     server_.close(key, Span{span});
+  }
+  void set_rate() {
+    if (!changes_rate_) return;
+    const std::string key = one_in(2) ? "a" : "b";
+    const Word limit = between(4, 7);
+    log("rate " + key + " of " + std::to_string(limit));
+    tell(clock_.now(), Act::set_rate, 0, limit, key);
+    server_.set_rate(key, limit);
   }
   void kill_one() {
     if (processes_.size() == 1 || !may_leave_) return;
@@ -575,7 +321,7 @@ class Program {
   [[nodiscard]] Span most_idle() const {
     const bool is_instant = slowest_ == 0s;
     const Span trips = is_instant ? 0s : 100 * slowest_;
-    if (processes_.size() == 1) return trips;
+    if (processes_.size() == 1) return changes_rate_ ? trips + WaitQueueOptions{}.recheck : trips;
     if (gives_back_ || someone_died_ || (may_leave_ && !is_instant)) return 30s;
     // A process behind others looks again when it renews its ticket.
     return trips + std::max(WaitQueueOptions{}.recheck, WaitQueueOptions{}.ticket_ttl * 3 / 4);
@@ -633,7 +379,7 @@ class Program {
   void judge_rest(const Replay& replay, const Want& want) {
     // A refund that travels finds less to refund, as does one of a window behind a later grant; a
     // dead process keeps what it was granted.
-    const bool is_whole = want.kind != Kind::window || !gives_back_;
+    const bool is_whole = (want.kind != Kind::window && want.kind != Kind::rate) || !gives_back_;
     const bool is_exact = want.kind == Kind::job || (!someone_died_ && slowest_ == 0s && is_whole);
     const Word left = server_.peek(want).remaining;
     const Word right = replay.limits.peek(want).remaining;
@@ -650,6 +396,7 @@ class Program {
   const bool gives_back_ = rng_.below(2) != 0;
   const Span slowest_ = std::array<Span, 6>{0s, 0s, 0s, 1ms, 20ms, 300ms}[rng_.below(6)];
   const bool few_kinds_ = rng_.below(2) != 0;
+  const bool changes_rate_ = rng_.below(3) == 0;
   const std::size_t most_calls_ = 1 + rng_.below(20);
   VirtualClock clock_;
   const Time start_ = clock_.now();

@@ -8,8 +8,7 @@
 #include "sluice/testing/faulty_store.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/seed.hpp"
-#include "tests/waiting/probe.hpp"
-#include "tests/waiting/wire.hpp"
+#include "tests/waiting/processes.hpp"
 
 namespace sluice::test {
 
@@ -89,22 +88,6 @@ TEST_CASE("who waits is told by key, in order, and until when at the earliest",
         Texts{"api of alice: waiting 500 ms for 1 unit, at least 1 s more, priority -1"});
   clock.advance(1s);
   CHECK(diagnose(bucket).empty());
-}
-
-TEST_CASE("behind the first of a flow, its units and those of the flow are waited for",
-          "[waiting][diagnose]") {
-  VirtualClock clock;
-  const auto store = make_virtual_store(clock);
-  const TokenBucket bucket(*store, "api", Quota::per_second(1).burst(9));
-  (void)bucket.try_acquire("alice", 9);
-  Callers callers;
-  for (const Word cost : {2, 3, 4}) callers.wait(bucket, {"alice", cost});
-  const auto calls = diagnose(bucket);
-  REQUIRE(calls.size() == 3);
-  CHECK(calls[0].at_least == Span{2s});
-  CHECK(calls[1].at_least == Span{5s});
-  CHECK(calls[2].at_least == Span{9s});
-  CHECK(calls[2].cost == 4);
 }
 
 TEST_CASE("a place that may be released at any time has no earliest time", "[waiting][diagnose]") {
@@ -218,33 +201,24 @@ TEST_CASE("each alternative waits by itself, and a call tells of all", "[waiting
 
 TEST_CASE("a request at the store, and what other processes take first, are told",
           "[waiting][diagnose]") {
-  VirtualClock clock;
-  const auto store = make_virtual_store(clock);
-  std::array<Wire, 2> wires{Wire(*store, clock, 1), Wire(*store, clock, 2)};
-  std::vector<TokenBucket> buckets;
-  for (std::int64_t client : {1, 2}) {
-    buckets.emplace_back(wires[static_cast<std::size_t>(client - 1)], "api",
-                         Quota::per_minute(1).burst(5));
-    buckets.back().set_wait_queue({.across_processes = true, .client = client});
-  }
-  (void)TokenBucket(*store, "api", Quota::per_minute(1).burst(5)).try_acquire("a", 5);
-  wires[1].slowest = 10ms;
-  Callers callers;
-  callers.wait(buckets[0], {"a", 4});
-  clock.advance(10s);
-  callers.wait(buckets[1], {"a", 1});
-  CHECK(diagnose(buckets[1]).at(0).is_asking);
-  clock.advance(10s);
-  const auto calls = diagnose(buckets[1]);
+  Processes<TokenBucket> two(2, {}, Quota::per_minute(1).burst(5));
+  (void)TokenBucket(*two.store, "x", Quota::per_minute(1).burst(5)).try_acquire("a", 5);
+  two.wire(1).slowest = 10ms;
+  two.wait(0, 0, 4);
+  two.time.advance(10s);
+  two.wait(1, 1);
+  CHECK(diagnose(two.limiter(1)).at(0).is_asking);
+  two.time.advance(10s);
+  const auto calls = diagnose(two.limiter(1));
   REQUIRE(calls.size() == 1);
   CHECK_FALSE(calls[0].is_asking);
   CHECK(calls[0].ahead_elsewhere == 4);
   CHECK(calls[0].ahead == 0);
   CHECK(to_string(calls[0]).find("behind 4 units of other processes") != std::string::npos);
-  CHECK(diagnose(buckets[0]).at(0).ahead_elsewhere == 0);
-  callers.end[0]();
-  clock.advance(1min);
-  CHECK(diagnose(buckets[1]).empty());
+  CHECK(diagnose(two.limiter(0)).at(0).ahead_elsewhere == 0);
+  two.probes[0]->cancel();
+  two.time.advance(1min);
+  CHECK(diagnose(two.limiter(1)).empty());
 }
 
 TEST_CASE("random programs: calls are served as told, and not before", "[waiting][diagnose]") {

@@ -423,48 +423,4 @@ TEST_CASE("each class leaves its share to all lower ones", "[waiting][line]") {
   CHECK(share(-3) == Approx(0.04).epsilon(0.02));
 }
 
-TEST_CASE("new flows that come again and again do not starve a large request", "[waiting][line]") {
-  Line line;
-  line.insert({{0, 1}, "large", 1, 100});
-  int served = 0;
-  for (std::uint64_t number = 2;; ++number, ++served) {
-    line.insert({{0, number}, std::to_string(number), 1, 1});
-    if (line.first() == Place{0, 1}) break;
-    line.grant(line.take_first());
-  }
-  CHECK(served == 99);
-}
-
-TEST_CASE("virtual time may wrap around", "[waiting][line]") {
-  Busy busy;
-  constexpr Word most = Word{1} << 32;
-  for (const char* flow : {"a", "b", "c"}) busy.add(0, flow, most);
-  for (int i = 0; i < 30'000; ++i) {
-    REQUIRE(busy.line.order().front().place == busy.line.first());
-    busy.serve(1);
-  }
-  CHECK(busy.units[{0, "a"}] == 10'000 * most);
-  CHECK(busy.units[{0, "b"}] == 10'000 * most);
-}
-
-TEST_CASE("what was earned for a large request that left is not kept", "[waiting][line]") {
-  Line line;
-  line.set_lower_share(10);
-  std::uint64_t number = 0;
-  const auto high = [&] { line.insert({{1, ++number}}); };
-  line.insert({{0, ++number}, {}, 1, 1000});
-  const Place large{0, number};
-  for (int i = 0; i < 5'000; ++i) {
-    high();
-    line.grant(line.take_first());
-  }
-  for (int i = 0; i < 10; ++i) line.insert({{0, ++number}});
-  line.erase(large);
-  high();
-  high();
-  REQUIRE(line.first()->priority == 0);
-  line.grant(line.take_first());
-  CHECK(line.first()->priority == 1);
-}
-
 }  // namespace sluice::test

@@ -23,15 +23,12 @@ class Traffic {
  public:
   using Make = std::function<std::unique_ptr<L>(Store&)>;
 
-  Traffic(std::size_t processes, const Make& make, Span slowest = Span{0},
-          const WaitQueueOptions& options = {}) {
+  Traffic(std::size_t processes, const Make& make) {
     for (std::size_t i = 0; i < processes; ++i) {
       wires_.push_back(std::make_unique<Wire>(*store_, time_, i + 1));
       limits_.push_back(make(*wires_.back()));
-      WaitQueueOptions own = options;
-      own.client = static_cast<std::int64_t>(i + 1);
-      limits_.back()->set_wait_queue(own);
-      wires_.back()->slowest = slowest;
+      limits_.back()->set_wait_queue({.client = static_cast<std::int64_t>(i + 1)});
+      wires_.back()->slowest = processes == 1 ? Span{0} : Span{2ms};
     }
   }
   ~Traffic() {
@@ -64,9 +61,6 @@ class Traffic {
     std::vector<Span> waits = streams_[stream]->waits;
     std::ranges::nth_element(waits, waits.begin() + static_cast<std::ptrdiff_t>(waits.size() / 2));
     return waits[waits.size() / 2];
-  }
-  [[nodiscard]] Span longest_wait(std::size_t stream) const {
-    return std::ranges::max(streams_[stream]->waits);
   }
 
  private:
@@ -104,90 +98,52 @@ class Traffic {
   std::vector<std::unique_ptr<Stream>> streams_;
 };
 
-std::unique_ptr<TokenBucket> bucket_of_ten(Store& store) {
-  return std::make_unique<TokenBucket>(store, "b", Quota::per_second(10).burst(2));
-}
-
-std::unique_ptr<SlidingWindow> window_of_ten(Store& store) {
-  return std::make_unique<SlidingWindow>(store, "w", std::vector<WindowLimit>{{10, 1s}});
-}
-
-/// Of a limit of 10 a second.
-template <class L>
-void require_low_latency(Traffic<L>& traffic) {
-  const auto interactive = traffic.stream(5, {.priority = 1});
-  const auto batch = traffic.stream(9, {});
-  traffic.run(10min);
-  CHECK(traffic.median_wait(interactive) < 1s);
-  CHECK(traffic.grants(interactive) >= 2'990);
-  CHECK(traffic.grants(batch) >= 2'950);
-}
-
-template <class L>
-void require_share_of_customers(Traffic<L>& traffic) {
-  const auto busy = traffic.burst(1'000, {.flow = "busy"});
-  traffic.run(5s);
-  const auto small = traffic.burst(5, {.flow = "small"});
-  traffic.run(1'200ms);
-  CHECK(traffic.grants(small) == 5);
-  CHECK(traffic.grants(busy) >= 50);
-}
-
-template <class L>
-void require_share_of_batch(Traffic<L>& traffic) {
-  const auto interactive = traffic.stream(12, {.priority = 1});
-  const auto batch = traffic.stream(9, {});
-  traffic.run(10min);
-  CHECK(traffic.grants(batch) >= 590);
-  CHECK(traffic.grants(batch) <= 620);
-  CHECK(traffic.grants(interactive) >= 5'380);
+/// `judge` is called with the traffic of a bucket and of a window of 10 a second.
+template <class Judge>
+void for_both(std::size_t processes, Judge judge) {
+  Traffic<TokenBucket> of_bucket(processes, [](Store& store) {
+    return std::make_unique<TokenBucket>(store, "b", Quota::per_second(10).burst(2));
+  });
+  judge(of_bucket);
+  Traffic<SlidingWindow> of_window(processes, [](Store& store) {
+    return std::make_unique<SlidingWindow>(store, "w", std::vector<WindowLimit>{{10, 1s}});
+  });
+  judge(of_window);
 }
 
 }  // namespace
 
 TEST_CASE("interactive calls are fast beside batch work, which has the rest", "[waiting][order]") {
-  SECTION("of a bucket") {
-    Traffic<TokenBucket> traffic(1, bucket_of_ten);
-    require_low_latency(traffic);
-  }
-  SECTION("of a window") {
-    Traffic<SlidingWindow> traffic(1, window_of_ten);
-    require_low_latency(traffic);
-  }
-  SECTION("of four processes and a bucket") {
-    Traffic<TokenBucket> traffic(4, bucket_of_ten, 2ms);
-    require_low_latency(traffic);
-  }
-  SECTION("of four processes and a window") {
-    Traffic<SlidingWindow> traffic(4, window_of_ten, 2ms);
-    require_low_latency(traffic);
-  }
+  for_both(GENERATE(1U, 4U), [](auto& traffic) {
+    const auto interactive = traffic.stream(5, {.priority = 1});
+    const auto batch = traffic.stream(9, {});
+    traffic.run(10min);
+    CHECK(traffic.median_wait(interactive) < 1s);
+    CHECK(traffic.grants(interactive) >= 2'990);
+    CHECK(traffic.grants(batch) >= 2'950);
+  });
 }
 
 TEST_CASE("a customer does not wait for another's backlog", "[waiting][order]") {
-  SECTION("of a bucket") {
-    Traffic<TokenBucket> traffic(1, bucket_of_ten);
-    require_share_of_customers(traffic);
-  }
-  SECTION("of a window") {
-    Traffic<SlidingWindow> traffic(1, window_of_ten);
-    require_share_of_customers(traffic);
-  }
+  for_both(1, [](auto& traffic) {
+    const auto busy = traffic.burst(1'000, {.flow = "busy"});
+    traffic.run(5s);
+    const auto small = traffic.burst(5, {.flow = "small"});
+    traffic.run(1'200ms);
+    CHECK(traffic.grants(small) == 5);
+    CHECK(traffic.grants(busy) >= 50);
+  });
 }
 
 TEST_CASE("batch work has its share of a limit that interactive calls exceed", "[waiting][order]") {
-  SECTION("of a bucket") {
-    Traffic<TokenBucket> traffic(1, bucket_of_ten);
-    require_share_of_batch(traffic);
-  }
-  SECTION("of a window") {
-    Traffic<SlidingWindow> traffic(1, window_of_ten);
-    require_share_of_batch(traffic);
-  }
-  SECTION("of four processes, each with both") {
-    Traffic<TokenBucket> traffic(4, bucket_of_ten, 2ms);
-    require_share_of_batch(traffic);
-  }
+  for_both(GENERATE(1U, 4U), [](auto& traffic) {
+    const auto interactive = traffic.stream(12, {.priority = 1});
+    const auto batch = traffic.stream(9, {});
+    traffic.run(10min);
+    CHECK(traffic.grants(batch) >= 590);
+    CHECK(traffic.grants(batch) <= 620);
+    CHECK(traffic.grants(interactive) >= 5'380);
+  });
 }
 
 }  // namespace sluice::test

@@ -7,11 +7,9 @@
 #include <thread>
 #include <vector>
 
-#include "sluice/testing/faulty_store.hpp"
 #include "tests/catch.hpp"
-#include "tests/support/seed.hpp"
 #include "tests/support/stores.hpp"
-#include "tests/waiting/probe.hpp"
+#include "tests/waiting/processes.hpp"
 
 namespace sluice::test {
 
@@ -20,82 +18,7 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr Span ttl = 3s;
-
-WaitQueueOptions shared_line(std::int64_t client) {
-  WaitQueueOptions options;
-  options.across_processes = true;
-  options.ticket_ttl = ttl;
-  options.client = client;
-  return options;
-}
-
-using Grants = std::vector<std::pair<int, Span>>;
-
-/// Processes that share one store and one limit.
-template <class L>
-class Processes {
-  VirtualClock time_;
-  std::unique_ptr<Store> store_ = make_virtual_store(time_);
-  std::vector<std::unique_ptr<testing::FaultyStore>> wires_;
-  std::vector<std::unique_ptr<L>> limiters_;
-  std::vector<std::shared_ptr<Probe<L>>> probes_;
-
- public:
-  VirtualClock& time = time_;
-  const Time start = time.now();
-  Grants grants;
-  std::vector<int> over;  // without a grant
-  using Grant = typename L::Grant;
-  std::map<int, std::unique_ptr<Grant>> held;
-
-  template <class... Args>
-  explicit Processes(int count, Args... args) {
-    for (int i = 0; i < count; ++i) {
-      wires_.push_back(std::make_unique<testing::FaultyStore>(*store_));
-      limiters_.push_back(std::make_unique<L>(*wires_.back(), "x", args...));
-      limiters_.back()->set_wait_queue(shared_line(i + 1));
-    }
-  }
-
-  /// Starts to wait; grants are written down under `name`, and kept.
-  std::shared_ptr<Probe<L>> wait(int process, int name, Cost cost = 1,
-                                 const Deadline& deadline = Deadline::never(), int priority = 0,
-                                 std::string flow = {}) {
-    auto probe = wait_for(limiter(process), request_of(limiter(process), "a", cost), deadline,
-                          [this, name](std::error_code error, Grant grant) {
-                            if (error || !grant) return over.push_back(name);
-                            grants.emplace_back(name, time.now() - start);
-                            held[name] = std::make_unique<Grant>(std::move(grant));
-                          },
-                          {.priority = priority, .flow = std::move(flow)});
-    probes_.push_back(probe);
-    return probe;
-  }
-
-  /// Not by erase(): who is granted meanwhile is put into the map.
-  void refund(int name) { held.extract(name); }
-  L& limiter(int process) { return *limiters_.at(static_cast<std::size_t>(process)); }
-  /// Nothing of this process reaches the store any more, and it hears nothing.
-  void kill(int process) {
-    auto& wire = *wires_.at(static_cast<std::size_t>(process));
-    wire.fail_all(testing::Fault::not_executed(Errc::not_connected));
-    wire.lose_wake_ups();
-    limiter(process).cancel_waits();
-  }
-  void lose_wake_ups() {
-    for (auto& wire : wires_) wire->lose_wake_ups();
-  }
-  [[nodiscard]] std::uint64_t operations() const {
-    std::uint64_t sum = 0;
-    for (const auto& wire : wires_) sum += wire->counts().calls;
-    return sum;
-  }
-  [[nodiscard]] std::vector<int> order() const {
-    std::vector<int> names;
-    for (const auto& [name, at] : grants) names.push_back(name);
-    return names;
-  }
-};
+constexpr WaitQueueOptions line{.ticket_ttl = ttl};
 
 std::vector<int> numbers(int first, int last) {
   std::vector<int> all;
@@ -106,7 +29,7 @@ std::vector<int> numbers(int first, int last) {
 }  // namespace
 
 TEST_CASE("processes are served in the order in which their callers came", "[waiting][processes]") {
-  Processes<FixedWindow> p(3, 2, Calendar::every(1min));
+  Processes<FixedWindow> p(3, line, 2, Calendar::every(1min));
   for (int i = 0; i < 30; ++i) {
     p.wait(i * 7 % 3, i);
     p.time.advance(1ms);
@@ -118,7 +41,7 @@ TEST_CASE("processes are served in the order in which their callers came", "[wai
 
 TEST_CASE("leases go to the callers in the order in which they came, in whichever process",
           "[waiting][processes][leases]") {
-  Processes<ConcurrencyLimiter> p(3, 2, LeaseOptions{.ttl = 10min});
+  Processes<ConcurrencyLimiter> p(3, line, 2, LeaseOptions{.ttl = 10min});
   for (int i = 0; i < 12; ++i) {
     p.wait(i * 5 % 3, i);
     p.time.advance(1ms);
@@ -127,8 +50,8 @@ TEST_CASE("leases go to the callers in the order in which they came, in whicheve
   for (int i = 0; i < 12; i += 2) {
     REQUIRE(p.grants.size() == static_cast<std::size_t>(i + 2));
     const Span before = p.time.now() - p.start;
-    p.refund(i);
-    p.refund(i + 1);
+    p.give_back(i);
+    p.give_back(i + 1);
     if (i + 2 < 12) {
       REQUIRE(p.grants.size() == static_cast<std::size_t>(i + 4));
       CHECK(p.grants.back().second == before);
@@ -138,44 +61,9 @@ TEST_CASE("leases go to the callers in the order in which they came, in whicheve
   CHECK(p.order() == numbers(0, 11));
 }
 
-TEST_CASE("seven processes share five places in turn", "[waiting][processes][leases]") {
-  Random random("seven processes share five places in turn");
-  CAPTURE(random.repeat());
-  Processes<ConcurrencyLimiter> p(7, 5, LeaseOptions{.ttl = 10min});
-  std::array<int, 7> served{};
-  std::array<Time, 7> came{};
-  std::multimap<Time, int> ends;
-  Span longest{0};
-  std::size_t seen = 0;
-  const auto come = [&](int process) {
-    came[static_cast<std::size_t>(process)] = p.time.now();
-    p.wait(process, process);
-  };
-  for (int process = 0; process < 7; ++process) come(process);
-  while (p.time.now() - p.start < 10min) {
-    for (; seen < p.grants.size(); ++seen) {
-      const int process = p.grants[seen].first;
-      const auto index = static_cast<std::size_t>(process);
-      ++served[index];
-      longest = std::max(longest, p.time.now() - came[index]);
-      ends.emplace(p.time.now() + Span{random.between(300'000, 1'800'000)}, process);
-    }
-    p.time.set(ends.begin()->first);
-    const int process = ends.begin()->second;
-    ends.erase(ends.begin());
-    p.refund(process);
-    come(process);
-  }
-  for (const auto& [end, process] : ends) p.refund(process);
-  p.time.advance(1s);
-  CHECK(longest <= 1'800ms);
-  const auto [least, most] = std::ranges::minmax(served);
-  CHECK(10 * (most - least) <= 2 * most);
-}
-
 TEST_CASE("a process that reserves ahead keeps the limit beside those that wait, and comes first",
           "[waiting][processes]") {
-  Processes<TokenBucket> p(2, Quota::per_second(10).burst(1));
+  Processes<TokenBucket> p(2, line, Quota::per_second(10).burst(1));
   int reserved = 0;
   for (int i = 0; i < 600; ++i) {
     p.wait(0, i);
@@ -189,37 +77,9 @@ TEST_CASE("a process that reserves ahead keeps the limit beside those that wait,
   p.limiter(0).cancel_waits();
 }
 
-TEST_CASE("a lease that a process without waiters gives back wakes the right one elsewhere",
-          "[waiting][processes][leases]") {
-  Processes<ConcurrencyLimiter> p(4, 1, LeaseOptions{.ttl = 10min});
-  p.wait(3, 0);
-  for (int i = 1; i <= 3; ++i) {
-    p.time.advance(100ms);
-    p.wait(3 - i, i);
-  }
-  p.time.advance(55'500us);
-  for (int i = 0; i < 3; ++i) {
-    p.refund(i);
-    REQUIRE(p.grants.size() == static_cast<std::size_t>(i + 2));
-    CHECK(p.grants.back() == std::pair{i + 1, p.time.now() - p.start});
-    p.time.advance(777ms);
-  }
-}
-
-TEST_CASE("a lease that is given back by its id wakes who waits in another process",
-          "[waiting][processes][leases]") {
-  Processes<ConcurrencyLimiter> p(2, 1, LeaseOptions{.ttl = 10min});
-  const LeaseId id{1, 2};
-  Lease lease = p.limiter(0).try_acquire("a", 1, id);
-  p.wait(1, 1);
-  p.time.advance(123ms);
-  CHECK(p.limiter(0).release("a", id));
-  CHECK(p.grants == Grants{{1, 123ms}});
-}
-
 TEST_CASE("a lease that expires goes to the first waiter when it does, in whichever process",
           "[waiting][processes][leases]") {
-  Processes<ConcurrencyLimiter> p(2, 1, LeaseOptions{.ttl = 10s});
+  Processes<ConcurrencyLimiter> p(2, line, 1, LeaseOptions{.ttl = 10s});
   p.wait(0, 0);
   static_cast<void>(p.held.at(0)->renew());
   p.wait(1, 1);
@@ -229,7 +89,7 @@ TEST_CASE("a lease that expires goes to the first waiter when it does, in whiche
 }
 
 TEST_CASE("a big request is not starved by small ones of another process", "[waiting][processes]") {
-  Processes<FixedWindow> p(2, 10, Calendar::every(1min));
+  Processes<FixedWindow> p(2, line, 10, Calendar::every(1min));
   for (int i = 0; i < 6; ++i) p.wait(1, i);
   p.time.advance(1ms);
   p.wait(0, 100, 10);  // all of a window
@@ -245,14 +105,14 @@ TEST_CASE("a big request is not starved by small ones of another process", "[wai
 
 TEST_CASE("without a caller before it a process asks once, and leaves no trace",
           "[waiting][processes]") {
-  Processes<FixedWindow> p(2, 100, Calendar::every(1min));
+  Processes<FixedWindow> p(2, line, 100, Calendar::every(1min));
   for (int i = 0; i < 50; ++i) p.wait(i % 2, i);
   CHECK(p.grants.size() == 50);
   CHECK(p.operations() == 50);
 }
 
 TEST_CASE("a dead process is passed over when its ticket ends", "[waiting][processes]") {
-  Processes<ConcurrencyLimiter> p(3, 1, LeaseOptions{.ttl = 10min});
+  Processes<ConcurrencyLimiter> p(3, line, 1, LeaseOptions{.ttl = 10min});
   p.wait(2, 0);
   p.time.advance(1ms);
   p.wait(0, 1);  // enters, and renews its ticket at three quarters of the TTL
@@ -262,7 +122,7 @@ TEST_CASE("a dead process is passed over when its ticket ends", "[waiting][proce
   p.kill(0);
   const Span renewed = 1ms + ttl * 3 / 4;
   p.time.advance(10ms);
-  p.refund(0);
+  p.give_back(0);
   p.time.advance(1h);
   REQUIRE(p.grants.size() == 2);
   CHECK(p.grants.back().first == 2);
@@ -271,7 +131,7 @@ TEST_CASE("a dead process is passed over when its ticket ends", "[waiting][proce
 
 TEST_CASE("who is dead when a window begins keeps those behind it waiting for one TTL",
           "[waiting][processes]") {
-  Processes<FixedWindow> p(2, 1, Calendar::every(1min));
+  Processes<FixedWindow> p(2, line, 1, Calendar::every(1min));
   p.wait(0, 0);
   p.wait(0, 1);
   p.time.advance(1s);
@@ -289,7 +149,7 @@ TEST_CASE("who dies in a line of a bucket holds up those behind it for one TTL a
   constexpr Span refill = 100ms;
   for (Span lived = 0s; lived < 2 * ttl; lived += 73ms) {
     CAPTURE(lived);
-    Processes<TokenBucket> p(3, Quota::per_second(10).burst(1));
+    Processes<TokenBucket> p(3, line, Quota::per_second(10).burst(1));
     for (int i = 0; i < 300; ++i) p.wait(i % 3, i);
     p.time.advance(lived);
     p.kill(0);
@@ -303,31 +163,9 @@ TEST_CASE("who dies in a line of a bucket holds up those behind it for one TTL a
   }
 }
 
-TEST_CASE("a cancelled caller blocks nobody, in its process or another", "[waiting][processes]") {
-  Processes<ConcurrencyLimiter> p(3, 1, LeaseOptions{.ttl = 10min});
-  p.wait(2, 0);
-  std::vector<std::shared_ptr<Probe<ConcurrencyLimiter>>> first;
-  first.push_back(p.wait(0, 1));
-  p.time.advance(1ms);
-  p.wait(1, 2);
-  p.time.advance(1ms);
-  first.push_back(p.wait(0, 3));
-  p.time.advance(1s);
-  first[0]->cancel();
-  p.refund(0);
-  REQUIRE(p.grants.size() == 2);
-  CHECK(p.grants.back() == std::pair{2, p.time.now() - p.start});
-  first[1]->cancel();  // the last of its process
-  p.time.advance(1ms);
-  p.wait(2, 4);
-  p.refund(2);
-  REQUIRE(p.grants.size() == 3);
-  CHECK(p.grants.back() == std::pair{4, p.time.now() - p.start});
-}
-
 TEST_CASE("a process has its place by those who wait there, also after one of them has left",
           "[waiting][processes]") {
-  Processes<TokenBucket> p(2, Quota::per(1, 3s).burst(4));
+  Processes<TokenBucket> p(2, line, Quota::per(1, 3s).burst(4));
   static_cast<void>(p.limiter(0).try_acquire("a", 4));
   p.wait(0, 1);
   p.time.advance(1ms);
@@ -336,11 +174,11 @@ TEST_CASE("a process has its place by those who wait there, also after one of th
   p.time.advance(2s);  // the first process has looked again, and is behind
   interactive->cancel();
   p.time.advance(20s);
-  CHECK(p.grants == Grants{{1, 3s}, {2, 15s}});
+  CHECK(p.grants == Granted{{1, 3s}, {2, 15s}});
 }
 
 TEST_CASE("a deadline holds to the tick, whoever stands before", "[waiting][processes]") {
-  Processes<ConcurrencyLimiter> p(2, 1, LeaseOptions{.ttl = 10min});
+  Processes<ConcurrencyLimiter> p(2, line, 1, LeaseOptions{.ttl = 10min});
   p.wait(0, 0);
   p.wait(0, 1);
   p.wait(1, 2, 1, 5s);
@@ -348,12 +186,12 @@ TEST_CASE("a deadline holds to the tick, whoever stands before", "[waiting][proc
   CHECK(p.over.empty());
   p.time.advance(1us);
   CHECK(p.over == std::vector{2});
-  p.refund(0);
+  p.give_back(0);
   CHECK(p.order() == std::vector{0, 1});
 }
 
 TEST_CASE("a priority counts over all processes", "[waiting][processes]") {
-  Processes<FixedWindow> p(2, 1, Calendar::every(1min));
+  Processes<FixedWindow> p(2, line, 1, Calendar::every(1min));
   p.wait(0, 0);
   p.wait(0, 1);
   p.time.advance(1s);
@@ -365,7 +203,7 @@ TEST_CASE("a priority counts over all processes", "[waiting][processes]") {
 
 TEST_CASE("a process has its turn by the highest priority that waits there, while it waits",
           "[waiting][processes]") {
-  Processes<FixedWindow> p(3, 1, Calendar::every(1min));
+  Processes<FixedWindow> p(3, line, 1, Calendar::every(1min));
   const auto wait = [&](int process, int name, int priority, const char* flow = "") {
     p.time.advance(1ms);
     return p.wait(process, name, 1, Deadline::never(), priority, flow);
@@ -385,8 +223,8 @@ TEST_CASE("a process has its turn by the highest priority that waits there, whil
 }
 
 TEST_CASE("a lower priority has its share in the turns of its process", "[waiting][processes]") {
-  Processes<FixedWindow> p(2, 1, Calendar::every(1min));
-  WaitQueueOptions options = shared_line(1);
+  Processes<FixedWindow> p(2, line, 1, Calendar::every(1min));
+  WaitQueueOptions options = {.ticket_ttl = ttl, .client = 1};
   options.lower_share = 50;
   p.limiter(0).set_wait_queue(options);
   const auto wait = [&](int process, int name, int priority) {
@@ -405,7 +243,7 @@ TEST_CASE("a lower priority has its share in the turns of its process", "[waitin
 
 TEST_CASE("when every wake-up is lost, all are served all the same", "[waiting][processes]") {
   SECTION("at the windows of a calendar") {
-    Processes<FixedWindow> p(3, 10, Calendar::every(1min));
+    Processes<FixedWindow> p(3, line, 10, Calendar::every(1min));
     p.lose_wake_ups();
     for (int i = 0; i < 90; ++i) {
       p.wait(i % 3, i);
@@ -417,48 +255,63 @@ TEST_CASE("when every wake-up is lost, all are served all the same", "[waiting][
     for (const auto& [name, at] : p.grants) CHECK(at < name / 10 * 1min + 10s);
   }
   SECTION("when leases come back") {
-    Processes<ConcurrencyLimiter> p(3, 1, LeaseOptions{.ttl = 10min});
+    Processes<ConcurrencyLimiter> p(3, line, 1, LeaseOptions{.ttl = 10min});
     p.lose_wake_ups();
     for (int i = 0; i < 9; ++i) p.wait(i % 3, i);
     for (int i = 0; i < 9; ++i) {
       REQUIRE(p.grants.size() == static_cast<std::size_t>(i + 1));
-      p.refund(p.grants.back().first);
+      p.give_back(p.grants.back().first);
       p.time.advance(ttl);
     }
   }
 }
 
-TEST_CASE("waiters that come, go, and die at random are each over once, and the queue goes on",
-          "[waiting][processes]") {
-  Random random(
-      "waiters that come, go, and die at random are each over once, and the queue goes on");
-  CAPTURE(random.repeat());
-  for (std::size_t history = 0; history < scaled(20); ++history) {
-    INFO("history " << history);
-    const std::uint64_t flows = 1 + random.below(3);
-    Processes<ConcurrencyLimiter> p(4, 3, LeaseOptions{.ttl = 20s});
-    std::vector<std::shared_ptr<Probe<ConcurrencyLimiter>>> all;
-    bool dead = false;
-    for (int i = 0; i < 300; ++i) {
-      const int process = static_cast<int>(random.below(dead ? 3 : 4));
-      all.push_back(p.wait(
-          process, i, random.between(1, 3),
-          random.one_in(4) ? Deadline(Span{random.between(0, 9'000'000)}) : Deadline::never(),
-          static_cast<int>(random.between(-1, 1)), std::to_string(random.below(flows))));
-      if (random.one_in(3)) all[random.below(all.size())]->cancel();
-      while (!p.held.empty() && random.one_in(2)) p.refund(p.held.begin()->first);
-      if (random.one_in(2)) p.time.advance(Span{random.between(0, 2'000'000)});
-      if (!dead && random.one_in(200)) {
-        dead = true;
-        p.kill(3);
-      }
-    }
-    for (int i = 0; i < 400; ++i) {
-      while (!p.held.empty()) p.refund(p.held.begin()->first);
-      p.time.advance(1s);
-    }
-    for (const auto& probe : all) REQUIRE(probe->times_over() == 1);
+TEST_CASE("processes are served in the order of their callers, though the rate changes",
+          "[waiting][preparation][processes]") {
+  const bool changes = GENERATE(false, true);
+  Processes<SharedSlidingWindow> p(2, line);
+  const SharedSlidingWindow elsewhere(*p.store, "x");
+  (void)elsewhere.configure("a", RateType::overall, 1, 1s);
+  p.slow_down(GENERATE(Span{0}, Span{1ms}));
+  std::vector<int> names;
+  for (int i = 0; i < 20; ++i) {
+    p.wait(i * 5 / 3 % 2, i);
+    names.push_back(i);
+    p.time.advance(20ms);
   }
+  for (int i = 0; i < 400; ++i) {
+    if (changes && i % 7 == 0) (void)elsewhere.configure("a", RateType::overall, 1 + i % 2, 1s);
+    p.time.advance(100ms);
+  }
+  CHECK(p.order() == names);
+  for (const auto& wire : p.wires) CHECK(wire->entries > 0);
+}
+
+TEST_CASE("clients with rates of their own do not wait for each other",
+          "[waiting][preparation][processes]") {
+  const bool was_overall = GENERATE(false, true);
+  Processes<SharedSlidingWindow> p(2, line);
+  const SharedSlidingWindow elsewhere(*p.store, "x");
+  (void)elsewhere.configure("a", was_overall ? RateType::overall : RateType::per_client, 1, 1s);
+  if (was_overall) {
+    for (const int process : {0, 0, 1}) p.wait(process, -1);
+    p.time.advance(10ms);
+    (void)elsewhere.configure("a", RateType::per_client, 1, 1s);
+    p.time.advance(10s);
+    REQUIRE(p.grants.size() == 3);
+  }
+  for (int i = 0; i < 10; ++i) p.wait(0, i);
+  p.time.advance(500ms);
+  const Span before = p.time.now() - p.start;
+  p.wait(1, 100);
+  p.wait(1, 101);
+  p.time.advance(20s);
+  const auto at = [&](int name) {
+    return std::ranges::find(p.grants, name, &std::pair<int, Span>::first)->second;
+  };
+  CHECK(at(100) == before);
+  CHECK(at(101) == before + 1s);
+  CHECK(at(9) <= before + 9s);
 }
 
 TEST_CASE("on every store of several processes, these are served in the order of their callers",
@@ -468,7 +321,7 @@ TEST_CASE("on every store of several processes, these are served in the order of
     std::vector<std::unique_ptr<FixedWindow>> limits;
     for (int i = 0; i < 3; ++i) {
       limits.push_back(std::make_unique<FixedWindow>(store, "x", 1, Calendar::every(1min)));
-      limits.back()->set_wait_queue(shared_line(i + 1));
+      limits.back()->set_wait_queue({.ticket_ttl = ttl, .client = i + 1});
     }
     REQUIRE(limits[0]->try_acquire("a"));
     std::mutex mutex;
@@ -510,8 +363,8 @@ TEST_CASE("on every store, a lease wakes or is found by the first waiter of any 
   for_each_store([](Store& store, VirtualClock& clock) {
     const ConcurrencyLimiter here(store, "x", 1, {.ttl = 10min});
     const ConcurrencyLimiter there(store, "x", 1, {.ttl = 10min});
-    here.set_wait_queue(shared_line(1));
-    there.set_wait_queue(shared_line(2));
+    here.set_wait_queue({.ticket_ttl = ttl, .client = 1});
+    there.set_wait_queue({.ticket_ttl = ttl, .client = 2});
     Lease held = here.try_acquire("a");
     std::atomic<bool> granted{false};
     std::atomic<bool> over{false};

@@ -6,8 +6,7 @@
 #include "src/waiting/queue_ticket.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/seed.hpp"
-#include "tests/waiting/probe.hpp"
-#include "tests/waiting/wire.hpp"
+#include "tests/waiting/processes.hpp"
 
 namespace sluice::test {
 
@@ -15,61 +14,21 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// One limit, two processes, each behind a wire of its own, and one that looks on.
-template <class L>
-struct Two {
-  template <class... Args>
-  explicit Two(const WaitQueueOptions& queue, Args... args)
-      : limiters{L(wires[0], "x", args...), L(wires[1], "x", args...)} {
-    WaitQueueOptions options = queue;
-    options.across_processes = true;
-    for (std::size_t i = 0; i < 2; ++i) {
-      options.client = static_cast<std::int64_t>(i + 1);
-      limiters[i].set_wait_queue(options);
-    }
-  }
-  ~Two() {
-    for (const L& limiter : limiters) limiter.cancel_waits();
-    time.advance(1min);                               // for what is under way
-    for (Wire& wire : wires) wire.slowest = Span{0};  // leases go back at once
-  }
-
-  void wait(std::size_t process, int name, Cost cost = 1,
-            const Deadline& deadline = Deadline::never()) {
-    const L& limiter = limiters.at(process);
-    probes.push_back(wait_for(limiter, request_of(limiter, "a", cost), deadline,
-                              [this, name](std::error_code error, auto grant) {
-                                if (error || !grant) return;
-                                granted[name] = time.now();
-                                if constexpr (std::is_same_v<L, ConcurrencyLimiter>) {
-                                  leases[name] = std::make_unique<Lease>(std::move(grant));
-                                }
-                              }));
-  }
-  /// Whose turn it is in the store; 0: nobody waits there.
-  [[nodiscard]] Word first() {
-    Word client = 0;
-    const L& limiter = limiters.front();
-    const auto request = request_of(limiter, "a", 1);
-    const std::string name = detail::wait_line_name(request.front()->key());
-    const Step peek{&wait_line_peek, {"a", name}, {word_limit}};
-    decide_then(*store, peek, [&](const Outcome& outcome) noexcept {
-      if (!outcome.error) client = outcome.output[1];
-    });
-    return client;
-  }
-
-  VirtualClock time;
-  std::unique_ptr<Store> store = make_virtual_store(time);
-  std::array<Wire, 2> wires{Wire(*store, time, 1), Wire(*store, time, 2)};
-  std::array<L, 2> limiters;
-  std::vector<std::shared_ptr<Probe<L>>> probes;
-  std::map<int, Time> granted;
-  std::map<int, std::unique_ptr<Lease>> leases;
-};
-
-using Leases = Two<ConcurrencyLimiter>;
+using Leases = Processes<ConcurrencyLimiter>;
 const LeaseOptions long_lease{.ttl = 24h};
+
+/// One of so many places, by somebody whose release wakes nobody.
+Lease hold_one(const Leases& of, Word places) {
+  return ConcurrencyLimiter(*of.store, "x", places, long_lease).try_acquire("a");
+}
+
+/// The first process has died with its ticket: the second could be granted, but for its turn.
+void enter_dead(const Leases& two) {
+  const Step enter{&wait_line_enter,
+                   two.line(),
+                   {word_limit, 1, to_word(two.time.now()), Span{1min}.count(), 1}};
+  decide_then(*two.store, enter, [](const Outcome&) noexcept {});
+}
 
 }  // namespace
 
@@ -79,9 +38,9 @@ TEST_CASE("a ticket is renewed in time as long as its process lives, over slow w
     for (const Span slowest : {Span{0}, ttl / 20, ttl / 9}) {
       for (const Span recheck : {Span{1ms}, Span{1s}, Span{1h}}) {
         CAPTURE(ttl, slowest, recheck);
-        Leases two({.ticket_ttl = ttl, .recheck = recheck}, 1, long_lease);
-        const Lease held = ConcurrencyLimiter(*two.store, "x", 1, long_lease).try_acquire("a");
-        for (Wire& wire : two.wires) wire.slowest = slowest;
+        Leases two(2, {.ticket_ttl = ttl, .recheck = recheck}, 1, long_lease);
+        const Lease held = hold_one(two, 1);
+        two.slow_down(slowest);
         two.wait(0, 1);
         two.time.advance(5 * slowest + 1ms);
         two.wait(1, 2);
@@ -92,7 +51,7 @@ TEST_CASE("a ticket is renewed in time as long as its process lives, over slow w
           if (two.first() != 1) stood = false;
         }
         CHECK(stood);
-        CHECK(two.granted.empty());
+        CHECK(two.grants.empty());
       }
     }
   }
@@ -105,10 +64,10 @@ TEST_CASE("a ticket lasts through a limiter's exact hint and is first when it en
          {Span{1min}, Span{20min}, Span{3h}}) {  // beyond QueueTicket::longest_hint
       for (const Span slowest : {Span{0}, Span{1ms}}) {
         CAPTURE(ttl, window, slowest);
-        Two<FixedWindow> two({.ticket_ttl = ttl}, 1, Calendar::every(window));
+        Processes<FixedWindow> two(2, {.ticket_ttl = ttl}, 1, Calendar::every(window));
         two.time.advance(window - two.time.now().time_since_epoch() % window);
         two.wait(0, 0);
-        for (Wire& wire : two.wires) wire.slowest = slowest;
+        two.slow_down(slowest);
         two.wait(0, 1);
         two.time.advance(10ms);
         two.wait(1, 2);
@@ -120,9 +79,8 @@ TEST_CASE("a ticket lasts through a limiter's exact hint and is first when it en
         }
         CHECK(stood);
         two.time.advance(2 * window);
-        REQUIRE(two.granted.size() == 3);
-        CHECK(two.granted[1] < two.granted[2]);
-        CHECK(two.granted[1] - two.granted[0] <= window + 3 * slowest);
+        REQUIRE(two.order() == std::vector{0, 1, 2});
+        CHECK(two.grants[1].second <= window + two.grants[0].second + 3 * slowest);
       }
     }
   }
@@ -131,45 +89,39 @@ TEST_CASE("a ticket lasts through a limiter's exact hint and is first when it en
 TEST_CASE("two processes that stand before one another do not wake each other for ever",
           "[waiting][processes]") {
   // The first needs more than there is, so the second could be granted, but for its turn.
-  Leases two({.ticket_ttl = 3s, .recheck = 1s}, 2, long_lease);
-  const Lease held = ConcurrencyLimiter(*two.store, "x", 2, long_lease).try_acquire("a");
-  for (Wire& wire : two.wires) wire.slowest = 100us;
+  Leases two(2, {.ticket_ttl = 3s, .recheck = 1s}, 2, long_lease);
+  const Lease held = hold_one(two, 2);
+  two.slow_down(100us);
   two.wait(0, 1, 2);
   two.time.advance(10ms);
   two.wait(1, 2, 1);
   two.time.advance(10s);
-  const auto operations = [&] { return two.wires[0].operations + two.wires[1].operations; };
-  const auto notices = [&] { return two.wires[0].notices + two.wires[1].notices; };
-  const std::uint64_t asked = operations();
-  const std::uint64_t woken = notices();
+  const std::uint64_t asked = two.operations();
+  const std::uint64_t woken = two.notices();
   two.time.advance(1min);
-  CHECK(two.granted.empty());
+  CHECK(two.grants.empty());
   // Each asks once a second, wakes the other at most as often, and who is woken asks once more.
-  CHECK(operations() - asked <= 2 * 60 * 2 + 2 * 40);
-  CHECK(notices() - woken <= 2 * 60);
-  CHECK(operations() - asked >= 60);
+  CHECK(two.operations() - asked <= 2 * 60 * 2 + 2 * 40);
+  CHECK(two.notices() - woken <= 2 * 60);
+  CHECK(two.operations() - asked >= 60);
 }
 
 TEST_CASE("who was woken and is not first wakes nobody in turn", "[waiting][processes]") {
-  // The first process died with its ticket: the second could be granted, but for its turn.
-  Leases two({.ticket_ttl = 1min, .recheck = 10s}, 2, long_lease);
-  const std::string name = detail::wait_line_name({"any", "x"});
-  const Step enter{&wait_line_enter,
-                   {"a", name},
-                   {word_limit, 1, to_word(two.time.now()), Span{1min}.count(), 1}};
-  decide_then(*two.store, enter, [](const Outcome&) noexcept {});
+  Leases two(2, {.ticket_ttl = 1min, .recheck = 10s}, 2, long_lease);
+  enter_dead(two);
   two.time.advance(1ms);
   two.wait(1, 2);
   two.time.advance(1ms);
-  const std::uint64_t sent = two.wires[1].notices;
-  const std::uint64_t asked = two.wires[1].operations;
+  const std::uint64_t sent = two.wire(1).notices;
+  const std::uint64_t asked = two.wire(1).operations;
   for (int i = 0; i < 10; ++i) {
-    detail::wake_client(detail::StoreRef(*two.store), "a", name, 2, detail::Woken::by_turn);
+    detail::wake_client(detail::StoreRef(*two.store), "a", two.line().name(), 2,
+                        detail::Woken::by_turn);
     two.time.advance(1us);
   }
-  CHECK(two.granted.empty());
-  CHECK(two.wires[1].operations - asked >= 10);  // it looked each time
-  CHECK(two.wires[1].notices == sent);
+  CHECK(two.grants.empty());
+  CHECK(two.wire(1).operations - asked >= 10);  // it looked each time
+  CHECK(two.wire(1).notices == sent);
 }
 
 TEST_CASE("who misses every wake-up is granted within a recheck, in whichever process",
@@ -177,46 +129,39 @@ TEST_CASE("who misses every wake-up is granted within a recheck, in whichever pr
   for (const bool across : {false, true}) {
     for (const Span recheck : {Span{1ms}, Span{50ms}, Span{1s}, Span{10s}}) {
       CAPTURE(across, recheck);
-      Leases two({.recheck = recheck}, 1, long_lease);
+      Leases two(2, {.recheck = recheck}, 1, long_lease);
       if (!across) {
-        for (const auto& limiter : two.limiters) limiter.set_wait_queue({.recheck = recheck});
+        for (const auto& limiter : two.limiters) limiter->set_wait_queue({.recheck = recheck});
       }
-      for (Wire& wire : two.wires) {
-        wire.loses_wake_ups = true;
-        wire.slowest = 100us;
-      }
+      two.lose_wake_ups();
+      two.slow_down(100us);
       two.wait(0, 1);
       two.time.advance(10ms);
-      REQUIRE(two.granted.size() == 1);
+      REQUIRE(two.grants.size() == 1);
       two.wait(1, 2);
       two.time.advance(7'777'777us);
-      REQUIRE(two.granted.size() == 1);
-      const Time freed = two.time.now();
-      two.leases[1]->release_later();
+      REQUIRE(two.grants.size() == 1);
+      const Span freed = two.time.now() - two.start;
+      two.held[1]->release_later();
       two.time.advance(1h);
-      REQUIRE(two.granted.size() == 2);
-      CHECK(two.granted[2] - freed <= recheck + 1ms);
+      REQUIRE(two.grants.size() == 2);
+      CHECK(two.grants[1].second <= freed + recheck + 1ms);
     }
   }
 }
 
 TEST_CASE("pauses double from 1 ms to recheck for who could be granted but for its turn",
           "[waiting][processes]") {
-  // The first process died with its ticket: the limit has room, and nobody says so.
   std::vector<Time> asked;
-  Leases two({.ticket_ttl = 1min, .recheck = 200ms}, 2, long_lease);
-  two.wires[1].is_deaf = true;
-  Lease held = ConcurrencyLimiter(*two.store, "x", 2, long_lease).try_acquire("a");
-  const std::string name = detail::wait_line_name({"any", "x"});
-  const Word since = to_word(two.time.now());
-  const Step enter{&wait_line_enter, {"a", name}, {word_limit, 1, since, Span{1min}.count(), 1}};
-  decide_then(*two.store, enter, [](const Outcome&) noexcept {});
-  two.wires[1].asked_at = &asked;
+  Leases two(2, {.ticket_ttl = 1min, .recheck = 200ms}, 2, long_lease);
+  two.wire(1).is_deaf = true;
+  const Lease held = hold_one(two, 2);
+  enter_dead(two);
+  two.wire(1).asked_at = &asked;
   two.time.advance(1ms);
   two.wait(1, 2);
-  const Time came = two.time.now();
   two.time.advance(2s);
-  CHECK(two.granted.empty());
+  CHECK(two.grants.empty());
   std::vector<Span> pauses;
   for (std::size_t i = 1; i < asked.size(); ++i) {
     if (asked[i] > asked[i - 1]) pauses.push_back(asked[i] - asked[i - 1]);
@@ -225,14 +170,13 @@ TEST_CASE("pauses double from 1 ms to recheck for who could be granted but for i
   REQUIRE(pauses.size() >= expected.size());
   pauses.resize(expected.size());
   CHECK(pauses == expected);
-  two.time.advance(1min);
-  REQUIRE(two.granted.size() == 1);
-  CHECK(two.granted[2] - came <= 1min);
+  two.time.advance(58s);
+  CHECK(two.order() == std::vector{2});
 }
 
 TEST_CASE("a cancelled waiter gives the ticket of its process up at once", "[waiting][processes]") {
-  Leases two({.ticket_ttl = 1min, .recheck = 1h}, 1, long_lease);
-  const Lease held = ConcurrencyLimiter(*two.store, "x", 1, long_lease).try_acquire("a");
+  Leases two(2, {.ticket_ttl = 1min, .recheck = 1h}, 1, long_lease);
+  const Lease held = hold_one(two, 1);
   two.wait(0, 1);
   two.time.advance(10ms);
   two.wait(1, 2);
@@ -244,77 +188,51 @@ TEST_CASE("a cancelled waiter gives the ticket of its process up at once", "[wai
   CHECK(two.first() == 0);
 }
 
-TEST_CASE("a waiter that leaves wakes the process behind it", "[waiting][processes][leases]") {
-  // The first needs more than there is: with it goes what keeps the other waiting.
-  Leases two({.ticket_ttl = 1min, .recheck = 1h}, 2, long_lease);
-  const Lease held = ConcurrencyLimiter(*two.store, "x", 2, long_lease).try_acquire("a");
-  two.wait(0, 1, 2);
-  two.time.advance(10ms);
-  two.wait(1, 2);
-  two.time.advance(10ms);
-  CHECK(two.granted.empty());
-  two.probes[0]->cancel();
-  CHECK(two.granted.count(2) == 1);
-}
-
-TEST_CASE("a process that moves back in the line wakes the one that is first then",
+TEST_CASE("a process that leaves its place, or moves back, wakes the one that is first then",
           "[waiting][processes][leases]") {
-  Leases two({.ticket_ttl = 1min, .recheck = 1h}, 2, long_lease);
-  const Lease held = ConcurrencyLimiter(*two.store, "x", 2, long_lease).try_acquire("a");
-  two.wait(0, 1, 2);
-  two.time.advance(10ms);
-  two.wait(1, 2);
-  two.time.advance(10ms);
-  two.wait(0, 3, 2);
-  two.time.advance(10ms);
-  CHECK(two.granted.empty());
-  two.probes[0]->cancel();  // its process has a later caller
-  CHECK(two.granted.count(2) == 1);
+  for (const bool moves_back : {false, true}) {
+    // The first needs more than there is: with it goes what keeps the other waiting.
+    Leases two(2, {.ticket_ttl = 1min, .recheck = 1h}, 2, long_lease);
+    const Lease held = hold_one(two, 2);
+    two.wait(0, 1, 2);
+    two.time.advance(10ms);
+    two.wait(1, 2);
+    two.time.advance(10ms);
+    if (moves_back) two.wait(0, 3, 2);
+    two.time.advance(10ms);
+    CHECK(two.grants.empty());
+    two.probes[0]->cancel();
+    CHECK(two.order() == std::vector{2});
+  }
 }
 
 TEST_CASE("a call that keeps its turn while it waits elsewhere keeps no other process waiting",
           "[waiting][processes][claims]") {
   const bool is_alone = GENERATE(true, false);
-  VirtualClock time;
-  const auto store = make_virtual_store(time);
-  std::array<Wire, 2> wires{Wire(*store, time, 1), Wire(*store, time, 2)};
-  const Quota quota = Quota::per_second(1).burst(1);
-  const std::array limits{TokenBucket(wires[0], "a", quota), TokenBucket(wires[1], "a", quota)};
-  const TokenBucket other(wires[0], "b", Quota::per(1, 700ms).burst(1));
-  for (std::size_t i = 0; i < 2; ++i) {
-    limits[i].set_wait_queue({.client = static_cast<std::int64_t>(i + 1), .recheck = 1h});
-  }
-  REQUIRE(limits[0].try_acquire("k"));
-  const Time start = time.now();
-  const std::vector<Claim> claims{{limits[0], "k"}, {other, "k"}};
+  Processes<TokenBucket> two(2, {.recheck = 1h}, Quota::per_second(1).burst(1));
+  const TokenBucket other(two.wire(0), "other", Quota::per(1, 700ms).burst(1));
+  REQUIRE(two.limiter(0).try_acquire("a"));
+  const std::vector<Claim> claims{{two.limiter(0), "a"}, {other, "a"}};
   const auto both = wait_for(Several{}, detail::limits_of(claims), Deadline::never(),
                              [](std::error_code, const Grants&) {});
-  time.advance(500ms);
-  Time granted{};
-  const auto behind = wait_for(limits[1], request_of(limits[1], "k"), Deadline::never(),
-                               [&](std::error_code, const auto&) { granted = time.now(); });
-  time.advance(300ms);
-  std::shared_ptr<detail::Waiter> later;
-  if (!is_alone) {
-    later = wait_for(limits[0], request_of(limits[0], "k"), Deadline::never(),
-                     [](std::error_code, const auto&) {});
-  }
-  REQUIRE(TokenBucket(*store, "b", other.quota()).try_acquire("k"));
-  time.advance(200ms);  // the first is refused by its other limit
-  CHECK(granted - start == 1s);
+  two.time.advance(500ms);
+  two.wait(1, 1);
+  two.time.advance(300ms);
+  if (!is_alone) two.wait(0, 2);
+  REQUIRE(TokenBucket(*two.store, "other", other.quota()).try_acquire("a"));
+  two.time.advance(200ms);  // the first is refused by its other limit
+  CHECK(two.grants == Granted{{1, 1s}});
   both->cancel();
-  behind->cancel();
-  if (later) later->cancel();
 }
 
 TEST_CASE("an option that changes while callers wait holds for those who come when none do",
           "[waiting][processes]") {
-  Leases two({.ticket_ttl = 1min, .recheck = 1h}, 1, long_lease);
-  Lease held = ConcurrencyLimiter(*two.store, "x", 1, long_lease).try_acquire("a");
+  Leases two(2, {.ticket_ttl = 1min, .recheck = 1h}, 1, long_lease);
+  Lease held = hold_one(two, 1);
   two.wait(0, 1);
   two.time.advance(10ms);
   REQUIRE(two.first() == 1);
-  two.limiters[0].set_wait_queue({.across_processes = false, .recheck = 1h});
+  two.limiter(0).set_wait_queue({.across_processes = false, .recheck = 1h});
   two.wait(0, 2);
   two.probes[0]->cancel();
   two.time.advance(10ms);
@@ -325,20 +243,6 @@ TEST_CASE("an option that changes while callers wait holds for those who come wh
   two.wait(0, 3);
   two.time.advance(10ms);
   CHECK(two.first() == 0);
-}
-
-TEST_CASE("a release wakes the first process of the wait line", "[waiting][processes][leases]") {
-  Leases two({.ticket_ttl = 1min, .recheck = 1h}, 1, long_lease);
-  two.wait(0, 1);
-  REQUIRE(two.granted.size() == 1);
-  two.time.advance(10ms);
-  two.wait(1, 2);
-  two.time.advance(10ms);
-  REQUIRE(two.granted.size() == 1);
-  const Time released = two.time.now();
-  REQUIRE(two.leases[1]->release());
-  REQUIRE(two.granted.size() == 2);
-  CHECK(two.granted[2] == released);
 }
 
 }  // namespace sluice::test

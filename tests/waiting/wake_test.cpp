@@ -8,10 +8,10 @@
 #include <thread>
 
 #include "sluice/testing/faulty_store.hpp"
-#include "tests/support/limiters.hpp"
+#include "tests/catch.hpp"
 #include "tests/support/seed.hpp"
+#include "tests/waiting/processes.hpp"
 #include "tests/waiting/wake_rows.hpp"
-#include "tests/waiting/wire.hpp"
 
 namespace sluice::test {
 
@@ -42,11 +42,6 @@ struct Fleet {
       order.push_back(process);
     });
   }
-  [[nodiscard]] std::uint64_t requests() const {
-    std::uint64_t sum = 0;
-    for (const auto& wire : wires) sum += wire->counts().calls;
-    return sum;
-  }
 
   VirtualClock time;
   std::unique_ptr<Store> store = make_virtual_store(time);
@@ -56,88 +51,17 @@ struct Fleet {
   std::vector<std::size_t> order;  // of the processes that were granted
 };
 
-const char* name_of(Form form) {
-  switch (form) {
-    case Form::throwing:
-      return "throwing";
-    case Form::error_code:
-      return "error_code";
-    default:
-      return "asio";
-  }
-}
-
 template <class Body>
 void for_each_row(Body body) {
   for (const WakeRow& row : wake_rows()) {
     for (const Form form : forms()) {
-      CAPTURE(row.limiter, row.call, name_of(form));
+      CAPTURE(row.limiter, row.call, static_cast<int>(form));
       body(row, form);
     }
   }
 }
 
-// Whether a class has a member of this name: then a derived class has two.
-#define SLUICE_HAS_MEMBER(name)            \
-  struct Other_##name {                    \
-    int name;                              \
-  };                                       \
-  template <class L>                       \
-  struct Both_##name : L, Other_##name {}; \
-  template <class L>                       \
-  constexpr bool has_##name = !requires {  \
-    &Both_##name<L>::name;                 \
-  }
-SLUICE_HAS_MEMBER(refund);
-SLUICE_HAS_MEMBER(cancel);
-SLUICE_HAS_MEMBER(settle);
-SLUICE_HAS_MEMBER(reward);
-SLUICE_HAS_MEMBER(reset);
-SLUICE_HAS_MEMBER(configure);
-SLUICE_HAS_MEMBER(open);
-SLUICE_HAS_MEMBER(release);
-#undef SLUICE_HAS_MEMBER
-
-/// The calls of a limiter that give back.
-template <class L>
-std::vector<std::string> calls_of() {
-  std::vector<std::string> calls;
-  const auto add = [&](bool has, const char* call) {
-    if (has) calls.emplace_back(call);
-  };
-  add(has_refund<L>, "refund");
-  add(has_cancel<L>, "cancel");
-  add(has_settle<L>, "settle");
-  add(has_reward<L>, "reward");
-  add(has_reset<L>, "reset");
-  add(has_configure<L>, "configure");
-  add(has_open<L>, "open");
-  add(has_release<L>, "release");
-  return calls;
-}
-
 }  // namespace
-
-TEST_CASE("every limiter that can be waited for has a row for each call that gives back",
-          "[waiting][wake]") {
-  const auto rows = wake_rows();
-  std::size_t limiters = 0;
-  for_each_limiter([&](const std::string&, auto make, auto) {
-    using L = std::invoke_result_t<decltype(make), Store&>;
-    if constexpr (!std::is_base_of_v<Waitable, L>) {
-      STATIC_REQUIRE((std::is_same_v<L, FleetShedder> || std::is_same_v<L, UtilizationShedder>));
-    } else {
-      ++limiters;
-      for (const std::string& call : calls_of<L>()) {
-        CAPTURE(L::type_name, call);
-        CHECK(std::any_of(rows.begin(), rows.end(), [&](const WakeRow& row) {
-          return row.limiter == L::type_name && row.call == call;
-        }));
-      }
-    }
-  });
-  CHECK(limiters == 10);
-}
 
 TEST_CASE("what comes back wakes who waits in this process, at once, in every form of the calls",
           "[waiting][wake]") {
@@ -197,59 +121,38 @@ TEST_CASE("what comes back wakes as many as it is enough for, in this process", 
   });
 }
 
-TEST_CASE("what comes back wakes who waits in another process, at once", "[waiting][wake]") {
-  for_each_row([](const WakeRow& row, Form form) {
-    Fleet two(row, 2);
-    two.limits[0]->fill();
-    two.wait(1);
-    two.time.advance(row.later);
-    CHECK(two.granted.empty());
-    const Time then = two.time.now();
-    two.limits[0]->give_back(form);
-    REQUIRE(two.granted.size() == 1);
-    CHECK(two.granted[0] == then);
-  });
-}
-
-TEST_CASE("who waits in the process of the call needs no notification", "[waiting][wake]") {
-  for_each_row([](const WakeRow& row, Form form) {
-    Fleet two(row, 2);
-    for (const auto& wire : two.wires) wire->lose_wake_ups();
-    two.limits[0]->fill();
-    two.wait(0);
-    two.time.advance(1ms);
-    two.wait(1);  // behind it
-    two.time.advance(row.later);
-    CHECK(two.granted.empty());
-    const Time then = two.time.now();
-    two.limits[0]->give_back(form);
-    REQUIRE(!two.granted.empty());
-    CHECK(two.granted[0] == then);
-  });
-}
-
-TEST_CASE("who misses the wake-up of another process asks again within a recheck",
+TEST_CASE("what comes back is known at once here and where wake-ups arrive, else within a recheck",
           "[waiting][wake]") {
-  for_each_row([](const WakeRow& row, Form form) {
-    for (const bool across : {true, false}) {
-      CAPTURE(across);
+  struct Way {
+    std::size_t waits;  // in which process; the first gives back
+    bool is_notified;
+    bool across = true;
+  };
+  for (const Way& way : {Way{0, false}, Way{1, true}, Way{1, false}, Way{1, false, false}}) {
+    for_each_row([&](const WakeRow& row, Form form) {
+      CAPTURE(way.waits, way.is_notified, way.across);
       Fleet two(row, 2);
       for (std::size_t i = 0; i < 2; ++i) {
-        two.wires[i]->lose_wake_ups();
-        if (!across) {
-          two.limits[i]->limiter().set_wait_queue({.across_processes = false, .recheck = recheck});
-        }
+        if (!way.is_notified) two.wires[i]->lose_wake_ups();
+        if (way.across) continue;
+        two.limits[i]->limiter().set_wait_queue({.across_processes = false, .recheck = recheck});
       }
       two.limits[0]->fill();
-      two.wait(1);
+      two.wait(way.waits);
+      two.time.advance(1ms);
+      two.wait(1);  // behind it
       two.time.advance(row.later);
       CHECK(two.granted.empty());
+      const Time then = two.time.now();
       two.limits[0]->give_back(form);
-      CHECK(two.granted.empty());
+      const bool is_at_once = way.waits == 0 || way.is_notified;
+      CHECK(two.granted.empty() != is_at_once);
       two.time.advance(recheck);
-      CHECK(two.granted.size() == 1);
-    }
-  });
+      REQUIRE(!two.granted.empty());
+      CHECK(two.granted[0] <= (is_at_once ? then : then + recheck));
+      CHECK(two.order[0] == way.waits);
+    });
+  }
 }
 
 TEST_CASE("what is enough for several processes wakes all of them, in the order of their callers",
@@ -328,29 +231,20 @@ TEST_CASE("who gives nothing back, or fails to, wakes nobody", "[waiting][wake]"
     CHECK(requests([&] { shared.refund("a", of_shared, 0); }) == 0);
     CHECK(requests([&] { shared.configure("a", Quota::per(5, 1h).burst(5)); }) == 1);
 
+    const auto rewards_nothing = [&](const auto& limiter) {
+      Reservation of_limiter = limiter.reserve("a", 5);
+      wait_for_one(limiter);
+      CHECK(requests([&] { limiter.reward("a", 0); }) == 1);
+      CHECK(requests([&] { limiter.refund("a", of_limiter, 0); }) == 0);
+      CHECK(requests([&] { limiter.settle("a", of_limiter, 6); }) == 1);
+    };
     const SharedSlidingWindow rate(wire, name + "-rate");
     rate.configure("a", RateType::overall, 5, 1h);
-    Reservation of_rate = rate.reserve("a", 5);
-    wait_for_one(rate);
-    CHECK(requests([&] { rate.reward("a", 0); }) == 1);
-    CHECK(requests([&] { rate.refund("a", of_rate, 0); }) == 0);
-    CHECK(requests([&] { rate.settle("a", of_rate, 6); }) == 1);
+    rewards_nothing(rate);
     CHECK(requests([&] { rate.configure("a", RateType::overall, 5, 1h); }) == 1);
-
-    const SlidingWindow windows(wire, name + "-windows", {{5, 1h}});
-    static_cast<void>(windows.try_acquire("a", 5));
-    wait_for_one(windows);
-    CHECK(requests([&] { windows.reward("a", 0); }) == 1);
-
-    const FixedWindow window(wire, name + "-window", 5, Calendar::every(1h));
-    static_cast<void>(window.try_acquire("a", 5));
-    wait_for_one(window);
-    CHECK(requests([&] { window.reward("a", 0); }) == 1);
-
-    const SlidingWindowCounter counter(wire, name, {5, 1h});
-    static_cast<void>(counter.try_acquire("a", 5));
-    wait_for_one(counter);
-    CHECK(requests([&] { counter.reward("a", 0); }) == 1);
+    rewards_nothing(SlidingWindow(wire, name + "-windows", {{5, 1h}}));
+    rewards_nothing(FixedWindow(wire, name + "-window", 5, Calendar::every(1h)));
+    rewards_nothing(SlidingWindowCounter(wire, name, {5, 1h}));
 
     const SlotLock lock(wire, name + "-lock", 1h);
     const SlotPermit slot = lock.try_acquire("a");
@@ -371,29 +265,25 @@ TEST_CASE("who gives back asks for the wait line in the same plan, where process
   struct Counted final : StoreWrapper {
     using StoreWrapper::StoreWrapper;
     void execute(const Plan& plan, Completion done) noexcept override {
-      steps.push_back(plan.steps().size());
-      inner().execute(plan, std::move(done));
+      steps = plan.steps().size();
+      StoreWrapper::execute(plan, std::move(done));
     }
     [[nodiscard]] bool stamps_by_clock() const noexcept override { return is_local; }
-    std::vector<std::size_t> steps;
+    std::size_t steps = 0;
     bool is_local = false;
   };
   VirtualClock time;
   const auto store = make_virtual_store(time);
   Counted counted(*store);
   const TokenBucket bucket(counted, "x", Quota::per(5, 1h).burst(5));
-  const auto steps = [&] {
-    counted.steps.clear();
-    bucket.reward("a", 1);
-    return counted.steps;
-  };
-  CHECK(steps() == std::vector<std::size_t>{2});
-  bucket.set_wait_queue({.across_processes = false});
-  CHECK(steps() == std::vector<std::size_t>{1});
-  bucket.set_wait_queue({.across_processes = true});
-  CHECK(steps() == std::vector<std::size_t>{2});
-  counted.is_local = true;
-  CHECK(steps() == std::vector<std::size_t>{1});
+  for (const bool is_local : {false, true}) {
+    for (const bool across : {true, false}) {
+      counted.is_local = is_local;
+      bucket.set_wait_queue({.across_processes = across});
+      bucket.reward("a", 1);
+      CHECK(counted.steps == (across && !is_local ? 2 : 1));
+    }
+  }
 }
 
 TEST_CASE("who waits for one key is woken after those of another have left", "[waiting][wake]") {
@@ -457,23 +347,18 @@ TEST_CASE("who waits for a bucket that got less than it waits for asks when the 
 
 TEST_CASE("who waits under a quota that is raised waits as long as the new one says",
           "[waiting][wake]") {
-  for (const std::size_t waits : {0U, 1U}) {
-    VirtualClock time;
-    const auto store = make_virtual_store(time);
-    std::array wires{testing::FaultyStore(*store), testing::FaultyStore(*store)};
-    const std::array buckets{SharedTokenBucket(wires[0], "x"), SharedTokenBucket(wires[1], "x")};
-    buckets[0].configure("a", Quota::per(5, 1h).burst(5));
-    static_cast<void>(buckets[0].try_acquire("a", 5));
-    Time granted{};
-    const auto wait = wait_for(buckets[waits], claims_of(buckets[waits]), Deadline::never(),
-                               [&](std::error_code, const auto&) { granted = time.now(); });
-    time.advance(10ms);
-    const Time then = time.now();
-    buckets[0].configure("a", Quota::per(4, 1s).burst(5));
-    CHECK(granted == Time{});
-    time.advance(1s);
-    CHECK(granted - then <= 250ms);
-    CHECK(granted - then >= 249ms);
+  for (const int waits : {0, 1}) {
+    Processes<SharedTokenBucket> two(2, {});
+    two.limiter(0).configure("a", Quota::per(5, 1h).burst(5));
+    REQUIRE(two.limiter(0).try_acquire("a", 5));
+    two.wait(waits, 1);
+    two.time.advance(10ms);
+    two.limiter(0).configure("a", Quota::per(4, 1s).burst(5));
+    CHECK(two.grants.empty());
+    two.time.advance(1s);
+    REQUIRE(two.grants.size() == 1);
+    CHECK(two.grants[0].second <= 10ms + 250ms);
+    CHECK(two.grants[0].second >= 10ms + 249ms);
   }
 }
 
@@ -496,22 +381,13 @@ TEST_CASE("a wait line that cannot be read does not keep a refund from being mad
 }
 
 TEST_CASE("a settlement that charges more wakes no other process", "[waiting][wake]") {
-  VirtualClock time;
-  const auto store = make_virtual_store(time);
-  std::array wires{Wire(*store, time, 1), Wire(*store, time, 2)};
-  const Quota quota = Quota::per(5, 1h).burst(5);
-  const std::array buckets{TokenBucket(wires[0], "x", quota), TokenBucket(wires[1], "x", quota)};
-  for (std::size_t i = 0; i < 2; ++i) {
-    buckets[i].set_wait_queue({.client = static_cast<std::int64_t>(i + 1), .recheck = 1h});
-  }
-  Reservation held = buckets[0].reserve("a", 4, 0s);
-  const auto wait = wait_for(buckets[1], request_of(buckets[1], "a", 3), Deadline::never(),
-                             [](std::error_code, const auto&) {});
-  buckets[0].settle("a", held, 5);
-  CHECK(wires[0].notices == 0);
-  buckets[0].reward("a", 1);
-  CHECK(wires[0].notices == 1);
-  wait->cancel();
+  Processes<TokenBucket> two(2, {.recheck = 1h}, Quota::per(5, 1h).burst(5));
+  Reservation held = two.limiter(0).reserve("a", 4, 0s);
+  two.wait(1, 1, 3);
+  two.limiter(0).settle("a", held, 5);
+  CHECK(two.notices() == 0);
+  two.limiter(0).reward("a", 1);
+  CHECK(two.notices() == 1);
 }
 
 TEST_CASE("the first looks again a recheck after the last answer, whichever caller had that",

@@ -29,6 +29,7 @@ class Wire final : public StoreWrapper {
     ++operations;
     if (plan.steps().front().operation == &wait_line_enter) ++entries;
     if (asked_at != nullptr) asked_at->push_back(time_.now());
+    if (is_cut) return done.fail(Errc::not_connected);
     if (slowest == Span{0}) return inner().execute(plan, std::move(done));
     calls_.push_back(std::make_unique<Call>(*this, plan, std::move(done)));
     there_ = std::max(there_, time_.now() + travel());
@@ -38,7 +39,7 @@ class Wire final : public StoreWrapper {
   [[nodiscard]] bool stamps_by_clock() const noexcept override { return false; }
   void notify(const Key& key) noexcept override {
     ++notices;
-    if (!loses_wake_ups) StoreWrapper::notify(key);
+    if (!loses_wake_ups && !is_cut) StoreWrapper::notify(key);
   }
   std::unique_ptr<Subscription> subscribe(const Key& key,
                                           std::function<void()> seen) noexcept override {
@@ -51,6 +52,7 @@ class Wire final : public StoreWrapper {
   std::vector<Time>* asked_at = nullptr;  // when each request was sent
   bool loses_wake_ups = false;            // that are sent here
   bool is_deaf = false;                   // cannot watch
+  bool is_cut = false;                    // nothing arrives
   Span slowest{0};
 
  private:

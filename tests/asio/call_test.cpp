@@ -1,5 +1,5 @@
-// async_acquire() of several limits and async_call(), under Asio's rules. Threading: as the cases
-// say.
+// async_call() and guarded() of coroutines: what is charged, and what a refusal by the API changes.
+// Threading: everything on the test's thread.
 #include <array>
 #include <atomic>
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -23,12 +23,9 @@ namespace sluice::test {
 
 using namespace std::chrono_literals;
 using boost::asio::awaitable;
-using sluice::asio::async_acquire;
 using sluice::asio::async_call;
 
 namespace {
-
-constexpr auto aborted = boost::asio::error::operation_aborted;
 
 struct World {
   VirtualClock clock;
@@ -37,7 +34,6 @@ struct World {
   FixedWindow window{*store, "w", 1, Calendar::every(1min)};
   Gates gates{*store, "g", {"account"}, {.ramp = 0s, .spacing = 0s}};
   Scope account = gates.scope("account", 1);
-  std::array<Claim, 2> claims{Claim(bucket, "a"), Claim(window, "a")};
   boost::asio::io_context context;
 
   void advance(Span span) {
@@ -49,127 +45,6 @@ struct World {
 };
 
 }  // namespace
-
-TEST_CASE("callbacks, deferred calls and coroutines wait for several limits", "[asio][claims]") {
-  World world;
-  std::vector<int> order;
-  async_acquire(world.claims, 1h,
-                boost::asio::bind_executor(world.context, [&](auto error, const Grants& grants) {
-                  CHECK_FALSE(error);
-                  CHECK(grants.size() == 2);
-                  order.push_back(1);
-                }));
-  auto later = async_acquire(world.claims, 1h);
-  boost::asio::co_spawn(
-      world.context,
-      [&]() -> awaitable<void> {
-        const Grants second = co_await std::move(later);
-        CHECK(second);
-        order.push_back(2);
-        const Grants none = co_await async_acquire(world.claims, 10s);
-        CHECK_FALSE(none);
-        CHECK(none.decision().step == 1);
-        order.push_back(3);
-      },
-      boost::asio::detached);
-  world.advance(1min);
-  CHECK(order == std::vector{1, 2, 3});
-}
-
-TEST_CASE("a call of several limits is cancelled in whichever queue it waits", "[asio][claims]") {
-  World world;
-  std::array<boost::asio::cancellation_signal, 3> signals;
-  int over = 0;
-  REQUIRE(world.bucket.try_acquire("a"));
-  REQUIRE(world.window.try_acquire("a"));
-  for (auto& signal : signals) {
-    async_acquire(world.claims, Deadline::never(),
-                  boost::asio::bind_cancellation_slot(
-                      signal.slot(),
-                      boost::asio::bind_executor(world.context, [&](auto error, const Grants&) {
-                        CHECK(error == aborted);
-                        ++over;
-                      })));
-  }
-  CHECK(world.bucket.waiting("a") == 0);
-  CHECK(world.window.waiting("a") == 3);
-  signals[1].emit(boost::asio::cancellation_type::terminal);
-  world.context.poll();
-  CHECK(over == 1);
-  CHECK(world.window.waiting("a") == 2);
-  world.window.cancel_waits();
-  world.context.poll();
-  CHECK(over == 3);
-  signals[0].emit(boost::asio::cancellation_type::all);  // over already
-}
-
-TEST_CASE("calls of several limits on a context that is destroyed leave their queues",
-          "[asio][claims]") {
-  World world;
-  const auto alive = std::make_shared<int>(0);
-  {
-    boost::asio::io_context context;
-    for (int i = 0; i < 3; ++i) {
-      async_acquire(world.claims, 1h,
-                    boost::asio::bind_executor(context, [alive](auto, const Grants&) {}));
-      boost::asio::co_spawn(
-          context,
-          [&, alive]() -> awaitable<void> {
-            co_await async_call(Call(world.claims), [] { return awaitable<void>(); });
-          },
-          boost::asio::detached);
-    }
-    context.poll();
-    CHECK(world.window.waiting("a") == 5);
-  }
-  CHECK(alive.use_count() == 1);
-  CHECK(world.window.waiting("a") == 0);
-  CHECK(world.clock.timers() == 0);
-}
-
-TEST_CASE("thousands of calls of several limits on several threads end once each",
-          "[asio][claims]") {
-  Random random("thousands of calls of several limits on several threads end once each");
-  CAPTURE(random.repeat());
-  const auto store = make_memory_store();
-  const ConcurrencyLimiter jobs(*store, "jobs", 3);
-  const ConcurrencyLimiter places(*store, "places", 4);
-  const TokenBucket bucket(*store, "b", Quota::per_second(100'000).burst(1));
-  const std::array<std::vector<Claim>, 3> kinds{
-      std::vector<Claim>{{jobs, "a"}, {bucket, "a"}, {places, "a"}},
-      std::vector<Claim>{{places, "a"}, {jobs, "a"}},
-      std::vector<Claim>{{bucket, "a"}, {places, "a", 2}}};
-  const std::size_t waits = scaled(6'000, 600);
-  boost::asio::thread_pool pool(3);
-  std::vector<boost::asio::cancellation_signal> signals(waits);
-  std::vector<std::atomic<int>> ends(waits);
-  std::atomic<std::size_t> granted{0};
-  std::atomic<std::size_t> cancelled{0};
-  for (std::size_t i = 0; i < waits; ++i) {
-    const auto strand = boost::asio::make_strand(pool);
-    boost::asio::post(strand, [&, i, strand] {
-      async_acquire(kinds[i % kinds.size()], Deadline::never(),
-                    boost::asio::bind_cancellation_slot(
-                        signals[i].slot(),
-                        boost::asio::bind_executor(strand, [&, i](auto error, const Grants& all) {
-                          ++ends[i];
-                          if (error) {
-                            ++cancelled;
-                          } else if (all) {
-                            ++granted;  // the places are given back
-                          }
-                        })));
-    });
-    if (random.below(4) == 0) {
-      boost::asio::post(strand, [&, i] { signals[i].emit(boost::asio::cancellation_type::all); });
-    }
-  }
-  pool.join();
-  for (const auto& times : ends) REQUIRE(times == 1);
-  CHECK(granted + cancelled == waits);
-  CHECK(jobs.peek("a").remaining == 3);
-  CHECK(places.peek("a").remaining == 4);
-}
 
 TEST_CASE("a call in a coroutine is settled, refunded and tried again", "[asio][claims]") {
   World world;
@@ -212,65 +87,40 @@ TEST_CASE("a call in a coroutine is settled, refunded and tried again", "[asio][
   CHECK(tokens.peek("a").remaining == 900);
 }
 
-TEST_CASE("the exception of a coroutine whose cost cannot be charged has the result",
+TEST_CASE("the exception of a coroutine whose cost is not charged has the result",
           "[asio][claims]") {
   World world;
   testing::FaultyStore store(*world.store);
+  const TokenBucket tokens(store, "t", Quota::per_hour(1000));
   const SlidingWindow windows(store, "w", {{1000, 1h}});
-  const Call call({{windows, "a", Estimate{500}}});
-  const auto served = [&]() -> awaitable<Costed<std::string>> {
-    store.fail_all(testing::Fault::not_executed(Errc::not_connected));
-    co_return Costed<std::string>{"answer", 2'000};
-  };
-  std::exception_ptr thrown;
-  boost::asio::co_spawn(world.context, async_call(call, served),
-                        [&](std::exception_ptr failed, const std::string& /*result*/) {
-                          thrown = std::move(failed);
-                        });
-  world.context.poll();
-  REQUIRE(thrown);
-  std::string result;
-  try {
-    std::rethrow_exception(thrown);
-  } catch (NotSettled<std::string>& error) {
-    result = error.result();
-    CHECK(error.code() == Errc::not_connected);
-    CHECK(std::string(error.what()).find("Grants::settle: ") == 0);
-  }
-  CHECK(result == "answer");
-  store.heal();
-  CHECK(windows.peek("a").remaining == 500);
-}
-
-TEST_CASE("a coroutine whose cost is not in order settles and learns nothing, and keeps the result",
-          "[asio][claims]") {
-  World world;
-  const TokenBucket tokens(*world.store, "t", Quota::per_hour(1000));
-  const SlidingWindow windows(*world.store, "w", {{1000, 1h}});
   Estimator estimator({.least = 1});
   const LearnedEstimate learned = estimator.of("model", 300);
   const Call call({{tokens, "a", learned}, {windows, "a", Estimate{300}}});
   struct Row {
     Word cost;
-    bool settles_itself;
     Errc code;
   };
-  for (const Row& row : {Row{120, true, Errc::invalid_argument}, Row{-1, false, Errc::invalid_cost},
-                         Row{LearnedEstimate::max_cost + 1, false, Errc::invalid_cost}}) {
+  for (const Row& row :
+       {Row{120, Errc::invalid_argument}, Row{-1, Errc::invalid_cost},
+        Row{LearnedEstimate::max_cost + 1, Errc::invalid_cost}, Row{500, Errc::not_connected}}) {
     CAPTURE(row.cost);
     tokens.reset("a");
     windows.reset("a");
     const auto served = [&](Grants& grants) -> awaitable<Costed<std::string>> {
-      if (row.settles_itself) grants.settle(1, 10);
+      if (row.code == Errc::invalid_argument) grants.settle(1, 10);  // which may not be done twice
+      if (row.code == Errc::not_connected) {
+        store.fail_all(testing::Fault::not_executed(Errc::not_connected));
+      }
       co_return Costed<std::string>{"answer", row.cost};
     };
-    int results = 0;
+    std::string result;
     const auto look = [&](const std::exception_ptr& failed) {
       try {
         std::rethrow_exception(failed);
       } catch (NotSettled<std::string>& error) {
-        results += error.result() == "answer" ? 1 : 0;
+        result = error.result();
         CHECK(error.code() == row.code);
+        CHECK(std::string(error.what()).find("Grants::settle: ") == 0);
       }
     };
     boost::asio::co_spawn(
@@ -278,11 +128,33 @@ TEST_CASE("a coroutine whose cost is not in order settles and learns nothing, an
         [&](const std::exception_ptr& failed, const std::string& /*result*/) { look(failed); });
     world.context.restart();
     world.context.poll();
-    CHECK(results == 1);
+    store.heal();
+    CHECK(result == "answer");
     CHECK(tokens.peek("a").remaining == 700);
-    CHECK(windows.peek("a").remaining == (row.settles_itself ? 990 : 700));
-    CHECK(learned.cost().value() == 300);
+    CHECK(windows.peek("a").remaining == (row.code == Errc::invalid_argument ? 990 : 700));
+    // What a call has cost is known, if it cannot be charged.
+    CHECK(learned.cost().value() == (row.code == Errc::not_connected ? 511 : 300));
   }
+}
+
+TEST_CASE("a refusal that cannot be told to the gate ends the call of a coroutine in that error",
+          "[asio][claims]") {
+  World world;
+  testing::FaultyStore store(*world.store);
+  const Gates gates(store, "told", {"account"});
+  const Call call({{gates, gates.scope("account", 1)}}, {.attempts = 1});
+  std::exception_ptr thrown;
+  boost::asio::co_spawn(world.context,
+                        async_call(call,
+                                   [&]() -> awaitable<void> {
+                                     store.fail_all(testing::Fault::not_executed());
+                                     throw RateLimited(1s);
+                                     co_return;
+                                   }),
+                        [&](std::exception_ptr failed) { thrown = std::move(failed); });
+  world.context.poll();
+  REQUIRE(thrown);
+  CHECK_THROWS_AS(std::rethrow_exception(thrown), boost::system::system_error);
 }
 
 TEST_CASE("a call that is cancelled as its function ends is accounted for all the same",
@@ -363,6 +235,120 @@ TEST_CASE("a call without a gate sleeps in its coroutine", "[asio][claims]") {
   CHECK(tries.size() == 1);
   world.advance(1us);
   CHECK(tries.size() == 2);
+}
+
+TEST_CASE("a call of a coroutine goes to the other alternative after a refusal",
+          "[asio][first_of]") {
+  World world;
+  const Scope b = world.gates.scope("account", 2);
+  const Call call(first_of({{{world.bucket, "a"}, {world.gates, world.account}},
+                            {{world.bucket, "b"}, {world.gates, b}}}));
+  std::vector<std::size_t> called;
+  boost::asio::co_spawn(
+      world.context,
+      [&]() -> awaitable<void> {
+        const auto function = [&called](Grants& grants) -> awaitable<void> {
+          called.push_back(grants.alternative());
+          if (called.size() == 1) throw RateLimited(10s);
+          co_return;
+        };
+        co_await async_call(call, function);
+      },
+      boost::asio::detached);
+  world.advance(0s);
+  CHECK(called == std::vector<std::size_t>{0, 1});
+  CHECK_FALSE(world.gates.peek(world.account).allowed);
+  CHECK(world.gates.peek(b).allowed);
+  CHECK(world.bucket.peek("a").allowed);
+  CHECK_FALSE(world.bucket.peek("b").allowed);
+}
+
+TEST_CASE("a true cost that no store has charged is an error", "[asio][calls][fallback]") {
+  VirtualClock clock;
+  const auto inner = make_virtual_store(clock);
+  testing::FaultyStore primary(*inner);
+  CircuitBreaker breaker(clock, {.failures = 1});
+  FallbackStore store(primary, breaker, FailurePolicy::open());
+  const SlidingWindow windows(store, "w", {{10, 1h}});
+  boost::asio::io_context context;
+  boost::asio::co_spawn(
+      context,
+      [&]() -> boost::asio::awaitable<void> {
+        co_await sluice::asio::guarded(
+            windows, "a", 2, 0s, [&]() -> boost::asio::awaitable<Costed<int>> {
+              primary.fail_all(testing::Fault::not_executed(Errc::not_connected));
+              co_return Costed<int>{1, 5};
+            });
+      },
+      [&](std::exception_ptr failed) {
+        REQUIRE(failed);
+        CHECK_THROWS_AS(std::rethrow_exception(failed), NotSettled<int>);
+        try {
+          std::rethrow_exception(failed);
+        } catch (NotSettled<int>& error) {
+          CHECK(error.code() == Errc::not_connected);
+          CHECK(error.result() == 1);
+        }
+      });
+  context.run();
+}
+
+TEST_CASE("guarded and backed-off calls are coroutines as well", "[asio][calls]") {
+  VirtualClock clock;
+  const auto store = make_virtual_store(clock);
+  const TokenBucket tokens(*store, "t", Quota::per_second(1).burst(1000));
+  const SlidingWindow windows(*store, "w", {{10, 1h}});
+  const FixedWindow daily(*store, "d", 10, Calendar::daily());
+  const ConcurrencyLimiter jobs(*store, "j", 1);
+  const Gates gates(*store, "g", {"account"}, {.ramp = 0s, .spacing = 0s});
+  const std::vector<Scope> scopes{gates.scope("account", "7")};
+  boost::asio::io_context context;
+  int attempts = 0;
+  bool over = false;
+  boost::asio::co_spawn(
+      context,
+      [&]() -> awaitable<void> {
+        const auto text = co_await sluice::asio::guarded(
+            tokens, "a", 500, 0s, []() -> awaitable<Costed<std::string>> {
+              co_return Costed<std::string>{"answer", 120};
+            });
+        CHECK(text == "answer");
+        CHECK(tokens.peek("a").remaining == 880);
+        const auto costs = [](Word actual) -> awaitable<Costed<Word>> {
+          co_return Costed<Word>{actual, actual};
+        };
+        co_await sluice::asio::guarded(windows, "a", 5, 0s, [&] { return costs(2); });
+        co_await sluice::asio::guarded(windows, "a", 2, 0s, [&] { return costs(5); });
+        CHECK(windows.peek("a").remaining == 3);
+        co_await sluice::asio::guarded(daily, "a", 5, 0s, [&] { return costs(7); });
+        CHECK(daily.peek("a").remaining == 3);
+        // Its window is over when the true cost is known: nothing is left to charge.
+        const auto slow = [&] {
+          clock.advance(24h);
+          return costs(3);
+        };
+        CHECK(co_await sluice::asio::guarded(daily, "a", 1, 0s, slow) == 3);
+        CHECK(daily.peek("a").remaining == 10);
+        co_await sluice::asio::guarded(jobs, "a", 1, 0s, [&](Lease&) -> awaitable<void> {
+          CHECK(jobs.peek("a").remaining == 0);
+          co_return;
+        });
+        CHECK(jobs.peek("a").remaining == 1);
+        const int value =
+            co_await sluice::asio::with_backoff(gates, scopes, [&]() -> awaitable<int> {
+              if (++attempts < 3) throw RateLimited(10s);
+              co_return 42;
+            });
+        CHECK(value == 42);
+        over = true;
+      },
+      [](std::exception_ptr failed) { CHECK_FALSE(failed); });
+  for (int i = 0; i < 3; ++i) {
+    context.poll();
+    clock.advance(10s);
+  }
+  CHECK(attempts == 3);
+  CHECK(over);
 }
 
 }  // namespace sluice::test
