@@ -2,7 +2,7 @@
 // Threading: single-threaded.
 #include "sluice/rules/learned_rate.hpp"
 
-#include "tests/core/long_kernel.hpp"
+#include "tests/core/kernel.hpp"
 
 using namespace sluice;
 using namespace sluice::test;
@@ -12,7 +12,6 @@ namespace {
 
 using Rule = LearnedRateRule;
 
-constexpr Word start = 946'684'800'000'000;
 constexpr Word one = 1'000'000;  // a unit a second
 
 Rule::Pace pace_of(Word initial, Word least = one / 10, Word most = 1'000 * one) {
@@ -42,13 +41,13 @@ Ask told(Word ceiling, Word remaining = word_limit, Span reset = 0s) {
 Ask block(Span length) { return ask(learned_rate_block, pace_of(ten), length.count()); }
 
 /// The rate and its peak.
-Output learned(LongKernel& kernel, Span at) {
+Output learned(Kernel& kernel, Span at) {
   CHECK(kernel.ask(at, peek(0)).status >= Verdict::refused);
   return kernel.output;
 }
 /// Ten a second, with all that was saved spent at 0, and grants at 100 ms; then a fall at 150 ms.
-LongKernel fallen() {
-  LongKernel kernel(start);
+Kernel fallen() {
+  Kernel kernel;
   check_moments(kernel, {{0s, acquire(1), admitted(1, 100ms)},
                          {0s, acquire(1), admitted(0, 200ms)},
                          {100ms, acquire(1), admitted(0, 193'550us)},
@@ -60,7 +59,7 @@ LongKernel fallen() {
 
 TEST_CASE("a rate that is used grows, by a factor e in three seconds before it fell",
           "[core][learned_rate]") {
-  LongKernel kernel(start);
+  Kernel kernel;
   check_moments(kernel, {{0s, peek(1), admitted(2, 0s), {ten, 0}},
                          {0s, acquire(1), admitted(1, 100ms)},
                          {0s, acquire(1), admitted(0, 200ms)},
@@ -79,7 +78,7 @@ TEST_CASE("a rate that is used grows, by a factor e in three seconds before it f
 }
 
 TEST_CASE("a rate returns to its peak quickly and passes it slowly", "[core][learned_rate]") {
-  LongKernel kernel = fallen();
+  Kernel kernel = fallen();
   Span at = 150ms;
   const auto grow_until = [&](Word rate) {
     const Span begin = at;
@@ -104,7 +103,7 @@ TEST_CASE("a rate returns to its peak quickly and passes it slowly", "[core][lea
 
 TEST_CASE("what an API tells is a ceiling, and what remains is granted and no more",
           "[core][learned_rate]") {
-  LongKernel kernel(start);
+  Kernel kernel;
   check_moments(kernel, {{0s, told(20 * one), admitted(2, 0s)},
                          {0s, peek(0), admitted(2, 0s), {ten, 20 * one}},
                          {0s, told(5 * one), admitted(2, 0s)},
@@ -125,7 +124,7 @@ TEST_CASE("what an API tells is a ceiling, and what remains is granted and no mo
 
 TEST_CASE("a clock that was set back stands still for a minute, and restarts beyond",
           "[core][learned_rate]") {
-  LongKernel kernel = fallen();
+  Kernel kernel = fallen();
   check_moments(kernel, {{150ms - 60s, acquire(1), turned_away(60s + 101'868us, 60s + 203'736us)},
                          {150ms - 60s - 1us, peek(1), admitted(2, 0s), {9'816'667, 10'333'333}},
                          {150ms - 60s - 1us, acquire(1), admitted(1, 101'868us)},
@@ -133,20 +132,13 @@ TEST_CASE("a clock that was set back stands still for a minute, and restarts bey
 }
 
 TEST_CASE("a cost that the least rate never brings is an error", "[core][learned_rate]") {
-  const auto fast = pace_of(ten, ten);
-  const auto failed = [](Errc code) { return Verdict::failed(code); };
-  check_moments(LongKernel(start),
-                {{0s, acquire(439'804), {Verdict::allowed, 2, 0, 0}},
-                 {0s, acquire(439'805), failed(Errc::cost_exceeds_capacity)},
-                 {0s, acquire(Rule::max_cost + 1, pace_of(ten, Rule::max_rate, Rule::max_rate)),
-                  failed(Errc::invalid_argument)},
-                 {0s, acquire(Rule::max_cost + 1, fast), failed(Errc::cost_exceeds_capacity)},
-                 {0s, acquire(-1), failed(Errc::invalid_cost)},
-                 {0s, limited(0s, -1), failed(Errc::invalid_cost)},
-                 {0s, limited(0s, Rule::max_cost + 1), failed(Errc::invalid_cost)},
-                 {0s, adjust(Rule::Change::charge, -1), failed(Errc::invalid_cost)},
-                 {0s, adjust(static_cast<Rule::Change>(2), 1), failed(Errc::invalid_argument)},
-                 {0s, block(-1us), failed(Errc::invalid_argument)},
-                 {0s, told(-1), failed(Errc::invalid_argument)},
-                 {0s, told(one, -1), failed(Errc::invalid_argument)}});
+  const auto fastest = pace_of(ten, Rule::max_rate, Rule::max_rate);
+  check_errors(Errc::cost_exceeds_capacity,
+               {acquire(439'805), acquire(Rule::max_cost + 1, pace_of(ten, ten))});
+  check_errors(Errc::invalid_cost, {acquire(-1), limited(0s, -1), limited(0s, Rule::max_cost + 1),
+                                    adjust(Rule::Change::charge, -1)});
+  check_errors(Errc::invalid_argument,
+               {acquire(Rule::max_cost + 1, fastest), adjust(static_cast<Rule::Change>(2), 1),
+                block(-1us), told(-1), told(one, -1)});
+  check_moments({{0s, acquire(439'804), {Verdict::allowed, 2, 0, 0}}});
 }

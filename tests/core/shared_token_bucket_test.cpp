@@ -2,7 +2,7 @@
 // answer; and that random requests leave no stamp too far ahead. Threading: single-threaded.
 #include "sluice/rules/shared_token_bucket_reserve.hpp"
 
-#include "tests/core/long_kernel.hpp"
+#include "tests/core/kernel.hpp"
 #include "tests/support/seed.hpp"
 
 using namespace sluice;
@@ -11,7 +11,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr Word start = 946'684'800'000'000;
 constexpr Word token = 100'000;  // units, of which one drains a microsecond: ten tokens a second
 constexpr Span keep_alive = 1h;
 
@@ -51,8 +50,7 @@ const Verdict none = Verdict::failed(Errc::not_configured);
 
 TEST_CASE("a shared token bucket decides by the quota that it finds, to the microsecond",
           "[core][shared_token_bucket]") {
-  check_moments(LongKernel(start),
-                {{0ms, acquire(1), none},
+  check_moments({{0ms, acquire(1), none},
                  {0ms, peek(0), none},
                  {0ms, set_first(5), admitted(5, 0s), {1, 1}},
                  {0ms, set_first(9), admitted(5, 0s), {1, 0}},
@@ -67,10 +65,10 @@ TEST_CASE("a shared token bucket decides by the quota that it finds, to the micr
 
 TEST_CASE("a quota is kept so long after the last grant, and not a microsecond longer",
           "[core][shared_token_bucket]") {
-  const std::vector<LongMoment> used{{0ms, set(5), admitted(5, 0s), {1, 1}},
-                                     {1s, acquire(1), admitted(4, 100ms)},
-                                     {2s, acquire(0), admitted(5, 0s)}};
-  LongKernel kernel(start);
+  const std::vector<Moment> used{{0ms, set(5), admitted(5, 0s), {1, 1}},
+                                 {1s, acquire(1), admitted(4, 100ms)},
+                                 {2s, acquire(0), admitted(5, 0s)}};
+  Kernel kernel;
   check_moments(kernel, used);
   check_moments(kernel, {{1h + 1s - 1us, peek(5), admitted(5, 0s)},
                          {1h + 1s, peek(5), none},
@@ -85,35 +83,35 @@ TEST_CASE("what is spent stays spent over a quota of never or unlimited, and dra
     const Verdict stands{Verdict::allowed, constant, 0, 0};
     for (const Inheritance how : {Inheritance::as_is, Inheritance::proportional,
                                   Inheritance::additive, Inheritance::reset}) {
-      check_moments(LongKernel(start), {{0ms, set(10), admitted(10, 0s)},
-                                        {0ms, acquire(8), admitted(2, 800ms)},
-                                        {0ms, put(how), stands, {2, 1}},
-                                        {0ms, put(), stands, {2, 0}},
-                                        {0ms, peek(0), stands, {2, constant, 1, token}},
-                                        {300ms, set(10, how), admitted(5, 500ms), {3, 1}},
-                                        {300ms, put(how), stands, {4, 1}},
-                                        {300ms, put(how), stands},
-                                        {300ms, set(20, how, token / 2), admitted(15, 250ms)}});
+      check_moments({{0ms, set(10), admitted(10, 0s)},
+                     {0ms, acquire(8), admitted(2, 800ms)},
+                     {0ms, put(how), stands, {2, 1}},
+                     {0ms, put(), stands, {2, 0}},
+                     {0ms, peek(0), stands, {2, constant, 1, token}},
+                     {300ms, set(10, how), admitted(5, 500ms), {3, 1}},
+                     {300ms, put(how), stands, {4, 1}},
+                     {300ms, put(how), stands},
+                     {300ms, set(20, how, token / 2), admitted(15, 250ms)}});
     }
     // Behind a block, which is beyond what a clock is corrected by.
-    check_moments(LongKernel(start), {{0ms, set(10), admitted(10, 0s)},
-                                      {0ms, block(1min), admitted(0, 60s + 900ms)},
-                                      {0ms, put(), stands},
-                                      {0ms, set(10, Inheritance::as_is), admitted(0, 61s - 1us)}});
+    check_moments({{0ms, set(10), admitted(10, 0s)},
+                   {0ms, block(1min), admitted(0, 60s + 900ms)},
+                   {0ms, put(), stands},
+                   {0ms, set(10, Inheritance::as_is), admitted(0, 61s - 1us)}});
     // A first quota.
-    check_moments(LongKernel(start), {{0ms, put(), stands, {1, 1}},
-                                      {0ms, peek(0), stands, {1, constant, 1, 1}},
-                                      {0ms, set(10, Inheritance::as_is), admitted(10, 0s)}});
+    check_moments({{0ms, put(), stands, {1, 1}},
+                   {0ms, peek(0), stands, {1, constant, 1, 1}},
+                   {0ms, set(10, Inheritance::as_is), admitted(10, 0s)}});
     // What gives back or changes has no effect.
-    check_moments(LongKernel(start), {{0ms, set(10), admitted(10, 0s)},
-                                      {0ms, spend(4, 0s), admitted(6, 400ms)},
-                                      {0ms, put(), stands},
-                                      {0ms, give({4, 0, 0s, 2}, 4), stands, {0, 0, 0}},
-                                      {0ms, adjust(Change::reset, 0), stands, {2, constant, 0}},
-                                      {0ms, adjust(Change::reward, 3), stands, {2, constant, 0}},
-                                      {0ms, adjust(Change::charge, 3), stands, {2, constant, 0}},
-                                      {0ms, block(1s), stands, {2, constant, 0}},
-                                      {0ms, set(10, Inheritance::as_is), admitted(6, 400ms)}});
+    check_moments({{0ms, set(10), admitted(10, 0s)},
+                   {0ms, spend(4, 0s), admitted(6, 400ms)},
+                   {0ms, put(), stands},
+                   {0ms, give({4, 0, 0s, 2}, 4), stands, {0, 0, 0}},
+                   {0ms, adjust(Change::reset, 0), stands, {2, constant, 0}},
+                   {0ms, adjust(Change::reward, 3), stands, {2, constant, 0}},
+                   {0ms, adjust(Change::charge, 3), stands, {2, constant, 0}},
+                   {0ms, block(1s), stands, {2, constant, 0}},
+                   {0ms, set(10, Inheritance::as_is), admitted(6, 400ms)}});
   }
 }
 
@@ -121,70 +119,54 @@ TEST_CASE("a quota of never refuses for ever, and an unlimited one is kept by it
           "[core][shared_token_bucket][constant]") {
   const Verdict never{Verdict::refused, 0, word_limit, 0};
   const Verdict all{Verdict::allowed, unlimited, 0, 0};
-  check_moments(LongKernel(start), {{0ms, set(0, Inheritance::as_is, 1), {1, 0, 0, 0}},
-                                    {0ms, acquire(1), never, {1, 0, 1, 1}},
-                                    {0ms, acquire(word_limit), never},
-                                    {0ms, peek(1), never},
-                                    {0ms, spend(1, 1min), never, {0, 0, 0, 0, 0, 0}},
-                                    {0ms, spend(0, 1min), {1, 0, 0, 0}, {0, 0, 0, 0, 0, 0}},
-                                    {1h - 1us, acquire(1), never},
-                                    {1h, acquire(1), none}});
-  check_moments(LongKernel(start),
-                {{0ms, set(unlimited, Inheritance::as_is, 1), all},
+  check_moments({{0ms, set(0, Inheritance::as_is, 1), {1, 0, 0, 0}},
+                 {0ms, acquire(1), never, {1, 0, 1, 1}},
+                 {0ms, spend(1, 1min), never, {0, 0, 0, 0, 0, 0}},
+                 {0ms, spend(0, 1min), {1, 0, 0, 0}, {0, 0, 0, 0, 0, 0}},
+                 {1h - 1us, acquire(word_limit), never},
+                 {1h, acquire(1), none}});
+  check_moments({{0ms, set(unlimited, Inheritance::as_is, 1), all},
                  {0ms, spend(word_limit, 0s), all, {word_limit, 0, 0, 0, 0, unlimited}},
                  {30min, acquire(7), all, {1, unlimited, 1, 1}},
-                 {1h, peek(1), all},
                  {1h + 1min, acquire(0), all},
                  {1h + 30min - 1us, spend(1, 0s), all},
                  {2h, acquire(1), all},
                  {3h, acquire(1), none}});
-  const Verdict wrong = Verdict::failed(Errc::invalid_argument);
   for (const Word constant : {Word{0}, unlimited}) {
-    CHECK(LongKernel(start).ask(0s, set(constant)) == wrong);  // with the period of a rate
+    check_moments({{0s, set(constant),
+                    Verdict::failed(Errc::invalid_argument)}});  // with the period of a rate
   }
-  CHECK(LongKernel(start).ask(0s, set(unlimited - 1, Inheritance::as_is, 1)).status == -38);
+  CHECK(Kernel().ask(0s, set(unlimited - 1, Inheritance::as_is, 1)).status == -38);
 }
 
 TEST_CASE("beyond a minute back a shared token bucket restarts with one request, empty beyond two",
           "[core][shared_token_bucket]") {
-  check_moments(LongKernel(start), {{100s, set(5), admitted(5, 0s)},
-                                    {100s, acquire(5), admitted(0, 500ms)},
-                                    {-20s, acquire(1), turned_away(120'100ms, 120'500ms)},
-                                    {-20s - 1us, acquire(2), admitted(0, 500ms)}});
-  check_moments(LongKernel(start), {{100s, set(5), admitted(5, 0s)},
-                                    {100s, acquire(4), admitted(1, 400ms)},
-                                    {40s, acquire(2), turned_away(60'100ms, 60'400ms, 1)},
-                                    {40s - 1us, acquire(2), admitted(0, 500ms)}});
+  check_moments({{100s, set(5), admitted(5, 0s)},
+                 {100s, acquire(5), admitted(0, 500ms)},
+                 {-20s, acquire(1), turned_away(120'100ms, 120'500ms)},
+                 {-20s - 1us, acquire(2), admitted(0, 500ms)}});
+  check_moments({{100s, set(5), admitted(5, 0s)},
+                 {100s, acquire(4), admitted(1, 400ms)},
+                 {40s, acquire(2), turned_away(60'100ms, 60'400ms, 1)},
+                 {40s - 1us, acquire(2), admitted(0, 500ms)}});
 }
 
 TEST_CASE("a shared token bucket's arguments out of range are errors",
           "[core][shared_token_bucket][C-078]") {
-  const Verdict wrong = Verdict::failed(Errc::invalid_argument);
-  LongKernel kernel(start);
-  check_moments(
-      kernel,
-      {{0s, set(0), wrong},
-       {0s, set(5, static_cast<Inheritance>(4)), wrong},
-       {0s, set(5, Inheritance::reset, 0), wrong},
-       {0s, {&shared_token_bucket_configure, {5, 1, token, 5 * token, 0, 0}}, wrong},
-       {0s, acquire(-1), Verdict::failed(Errc::invalid_cost)},
-       {0s, acquire(word_limit + 1), Verdict::failed(Errc::cost_exceeds_capacity)},
-       {0s, {&shared_token_bucket_acquire, {0, 1, 0}}, wrong},
-       {0s, {&shared_token_bucket_configure, {5, 1, token, 5 * token + 1, 0, 0}}, admitted(5, 0s)},
-       {0s, spend(6, 1s), Verdict::failed(Errc::cost_exceeds_capacity)},
-       {0s, spend(1, 60s + 1us), wrong},
-       {0s, block(60s + 1us), wrong},
-       {0s, give({3, 0, 0s}, 4), wrong},
-       {0s, give({3, 0, 0s}, -1), Verdict::failed(Errc::invalid_cost)},
-       {0s, adjust(static_cast<Change>(4), 0), wrong},
-       {0s, adjust(Change::reward, -1), Verdict::failed(Errc::invalid_cost)}});
-  for (const auto& [index, value] : std::vector<std::pair<std::size_t, Word>>{
-           {1, -1}, {2, 0}, {2, word_limit}, {3, 0}, {3, word_limit}, {4, -1}}) {
-    LongKernel spoilt = kernel;
-    spoilt.state[index] = value;
-    CHECK(spoilt.ask(0s, acquire(1)) == Verdict::failed(Errc::corrupt_state));
-    CHECK(spoilt.ask(0s, set(5)) == Verdict::failed(Errc::corrupt_state));
-  }
+  const auto put = [](Word kept) {
+    return Ask{&shared_token_bucket_configure, {5, 1, token, kept, 0, 0}};
+  };
+  Kernel kernel;
+  check_moments(kernel, {{0s, put(5 * token + 1), admitted(5, 0s)}});
+  check_errors(Errc::invalid_argument,
+               {set(0), set(5, static_cast<Inheritance>(4)), set(5, Inheritance::reset, 0),
+                put(5 * token), Ask{&shared_token_bucket_acquire, {0, 1, 0}}, spend(1, 60s + 1us),
+                block(60s + 1us), give({3, 0, 0s}, 4), adjust(static_cast<Change>(4), 0)});
+  check_errors(Errc::invalid_cost, {acquire(-1), give({3, 0, 0s}, -1), adjust(Change::reward, -1)});
+  check_errors(Errc::cost_exceeds_capacity, {acquire(word_limit + 1)});
+  check_moments(kernel, {{0s, spend(6, 1s), Verdict::failed(Errc::cost_exceeds_capacity)}});
+  check_corrupt(kernel, 0s, {{1, -1}, {2, 0}, {2, word_limit}, {3, 0}, {3, word_limit}, {4, -1}},
+                {acquire(1), set(5)});
 }
 
 TEST_CASE("no stamp lies farther ahead than the longest debt, so that none is forgiven",
@@ -194,7 +176,7 @@ TEST_CASE("no stamp lies farther ahead than the longest debt, so that none is fo
   constexpr Word longest = SharedTokenBucketReserve::longest;
   const auto units = [&] { return random.between(0, random.one_in(8) ? word_limit : 800); };
   for (std::size_t i = 0; i < scaled(2'000); ++i) {
-    LongKernel kernel(start);
+    Kernel kernel;
     std::vector<Told> grants;
     Span now{};
     kernel.ask(now, set(random.between(1, 1'000)));

@@ -2,7 +2,7 @@
 // this answer. Threading: single-threaded.
 #include "sluice/rules/sliding_window_counter.hpp"
 
-#include "tests/core/long_kernel.hpp"
+#include "tests/core/kernel.hpp"
 
 using namespace sluice;
 using namespace sluice::test;
@@ -12,7 +12,6 @@ namespace {
 
 using Rule = SlidingWindowCounterRule;
 
-constexpr Word start = 946'684'800'000'000;  // a minute begins
 constexpr Span minute = 60s;
 
 Ask acquire(Word cost, Word limit = 10, Span span = minute) {
@@ -33,80 +32,64 @@ Ask block(Span length, Word limit = 10, Span span = minute) {
 
 TEST_CASE("the window before weighs what a sliding window would still cover of it",
           "[core][sliding_window_counter]") {
-  check_moments(LongKernel(start), {{59s, acquire(10), admitted(0, 61s)},
-                                    {60s, acquire(1), turned_away(6s, 60s)},
-                                    {66s - 1us, acquire(1), turned_away(1us, 54s + 1us)},
-                                    {66s - 1us, peek(1), turned_away(1us, 54s + 1us)},
-                                    {66s, peek(1), admitted(1, 54s)},
-                                    {66s, acquire(1), admitted(0, 114s)},
-                                    {66s, acquire(1), turned_away(6s, 114s)},
-                                    {72s - 1us, acquire(1), turned_away(1us, 108s + 1us)},
-                                    {72s, acquire(1), admitted(0, 108s)},
-                                    {120s, acquire(10), turned_away(60s, 60s, 8)},
-                                    {180s - 1us, acquire(10), turned_away(1us, 1us, 9)},
-                                    {180s, acquire(10), admitted(0, 120s)}});
+  check_moments({{59s, acquire(10), admitted(0, 61s)},
+                 {60s, acquire(1), turned_away(6s, 60s)},
+                 {66s - 1us, acquire(1), turned_away(1us, 54s + 1us)},
+                 {66s, peek(1), admitted(1, 54s)},
+                 {66s, acquire(1), admitted(0, 114s)},
+                 {66s, acquire(1), turned_away(6s, 114s)},
+                 {72s - 1us, acquire(1), turned_away(1us, 108s + 1us)},
+                 {72s, acquire(1), admitted(0, 108s)},
+                 {120s, acquire(10), turned_away(60s, 60s, 8)},
+                 {180s - 1us, acquire(10), turned_away(1us, 1us, 9)},
+                 {180s, acquire(10), admitted(0, 120s)}});
 }
 
 TEST_CASE("beyond a minute back the counter restarts with one request",
           "[core][sliding_window_counter]") {
-  check_moments(LongKernel(start), {{100s, acquire(10), admitted(0, 80s)},
-                                    {0s, acquire(1), turned_away(126s, 180s)},
-                                    {-1us, peek(1), admitted(1, 60s + 1us)},
-                                    {-1us, acquire(1), admitted(0, 60s + 1us)},
-                                    {-1us, acquire(1), turned_away(6s + 1us, 60s + 1us)},
-                                    {6s - 1us, acquire(1), turned_away(1us, 54s + 1us)},
-                                    {6s, acquire(1), admitted(0, 114s)}});
+  check_moments({{100s, acquire(10), admitted(0, 80s)},
+                 {0s, acquire(1), turned_away(126s, 180s)},
+                 {-1us, peek(1), admitted(1, 60s + 1us)},
+                 {-1us, acquire(1), admitted(0, 60s + 1us)},
+                 {-1us, acquire(1), turned_away(6s + 1us, 60s + 1us)},
+                 {6s - 1us, acquire(1), turned_away(1us, 54s + 1us)},
+                 {6s, acquire(1), admitted(0, 114s)}});
 }
 
-TEST_CASE("a counter's arguments out of range are errors",
-          "[core][sliding_window_counter][C-078]") {
+TEST_CASE("a counter's arguments out of range are errors, and counts that none leaves are corrupt",
+          "[core][sliding_window_counter][C-006][C-078]") {
   using enum Rule::Change;
-  const Verdict cost = Verdict::failed(Errc::invalid_cost);
-  const Verdict wrong = Verdict::failed(Errc::invalid_argument);
-  check_moments(LongKernel(start), {{0s, acquire(1, 0), wrong},
-                                    {0s, acquire(1, Rule::max_limit + 1), wrong},
-                                    {0s, acquire(1, 10, 0us), wrong},
-                                    {0s, acquire(1, 10, Span{Rule::max_span + 1}), wrong},
-                                    {0s, acquire(-1), cost},
-                                    {0s, peek(11), Verdict::failed(Errc::cost_exceeds_capacity)},
-                                    {0s, acquire(0), admitted(10, 0s)},
-                                    {0s, acquire(10), admitted(0, 120s)},
-                                    {0s, adjust(static_cast<Rule::Change>(4), 1), wrong},
-                                    {0s, adjust(reward, word_limit), admitted(10, 0s), {10}},
-                                    {0s, adjust(reward, word_limit + 1), cost},
-                                    {0s, adjust(reward, -1), cost}});
-  CHECK(sliding_window_counter_reset.check({0}) == wrong.status);
-  CHECK(sliding_window_counter_reset.check({Rule::max_limit + 1}) == wrong.status);
-}
-
-TEST_CASE("counts that no counter leaves are a corrupt state", "[core][sliding_window_counter]") {
-  const std::vector<std::pair<std::size_t, Word>> flaws{{0, -1},
-                                                        {0, word_limit + 1},
-                                                        {1, Rule::max_limit + 1},
-                                                        {2, Rule::max_limit + 1},
-                                                        {3, word_limit + 1}};
-  for (const auto& [index, value] : flaws) {
-    LongKernel kernel(start);
-    kernel.ask(0s, acquire(1));
-    kernel.state.resize(4);
-    kernel.state[index] = value;
-    CHECK(kernel.ask(0s, acquire(1)) == Verdict::failed(Errc::corrupt_state));
-    CHECK(kernel.ask(0s, peek(0)) == Verdict::failed(Errc::corrupt_state));
-  }
-}
-
-TEST_CASE("a block that cannot be is an error of the counter",
-          "[core][sliding_window_counter][C-006]") {
-  const Verdict wrong = Verdict::failed(Errc::invalid_argument);
   const Span longest{Rule::max_block};
-  check_moments(LongKernel(start), {{0s, block(-1us), wrong},
-                                    {0s, block(longest + 1us), wrong},
-                                    {0s, block(1s, 0), wrong},
-                                    {0s, block(1s, 10, 0us), wrong},
-                                    {0s, block(0s), admitted(10, 0s)},
-                                    {0s, block(longest), admitted(0, longest)},
-                                    {longest - 1us, acquire(1), turned_away(1us, 1us)},
-                                    {longest, acquire(10), admitted(0, 120s)}});
+  check_errors(Errc::invalid_argument,
+               {acquire(1, 0), acquire(1, Rule::max_limit + 1), acquire(1, 10, 0us),
+                acquire(1, 10, Span{Rule::max_span + 1}), adjust(static_cast<Rule::Change>(4), 1),
+                block(-1us), block(longest + 1us), block(1s, 0), block(1s, 10, 0us)});
+  for (const Word limit : {Word{0}, Rule::max_limit + 1}) {
+    CHECK(sliding_window_counter_reset.check({limit}) == -Word(Errc::invalid_argument));
+  }
+  check_errors(Errc::invalid_cost,
+               {acquire(-1), adjust(reward, word_limit + 1), adjust(reward, -1)});
+  check_moments({{0s, peek(11), Verdict::failed(Errc::cost_exceeds_capacity)},
+                 {0s, acquire(10), admitted(0, 120s)},
+                 {0s, adjust(reward, word_limit), admitted(10, 0s), {10}}});
+  Kernel used;
+  used.ask(0s, acquire(1));
+  check_corrupt(used, 0s,
+                {{0, -1},
+                 {0, word_limit + 1},
+                 {1, Rule::max_limit + 1},
+                 {2, Rule::max_limit + 1},
+                 {3, word_limit + 1}},
+                {acquire(1), peek(0)});
+}
+
+TEST_CASE("the longest block of a counter closes and is kept to the microsecond",
+          "[core][sliding_window_counter]") {
+  const Span longest{Rule::max_block};
+  check_moments({{0s, block(0s), admitted(10, 0s)},
+                 {0s, block(longest), admitted(0, longest)},
+                 {longest - 1us, acquire(1), turned_away(1us, 1us)},
+                 {longest, acquire(10), admitted(0, 120s)}});
   CHECK(Span{sliding_window_counter_block.ttl({10, minute.count(), longest.count()})} >=
         longest + 2 * minute);
 }

@@ -2,7 +2,7 @@
 // answer. Threading: single-threaded.
 #include "sluice/rules/sliding_window.hpp"
 
-#include "tests/core/long_kernel.hpp"
+#include "tests/core/kernel.hpp"
 
 using namespace sluice;
 using namespace sluice::test;
@@ -12,7 +12,6 @@ namespace {
 
 using Rule = SlidingWindowRule;
 
-constexpr Word start = 946'684'800'000'000;
 constexpr Word limit = 100;  // what a request reports; the windows in the table decide
 
 Ask acquire(Word cost, Span max_wait = 0s) {
@@ -35,8 +34,8 @@ Ask block(Span span) { return {&sliding_window_block, {limit, span.count(), Rule
 Ask reward(Word units) { return {&sliding_window_reward, {limit, units, Rule::max_span}}; }
 const Ask reset{&sliding_window_reset, {limit}};
 
-LongKernel windows(std::vector<std::pair<Word, Span>> all) {
-  LongKernel kernel(start);
+Kernel windows(std::vector<std::pair<Word, Span>> all) {
+  Kernel kernel;
   for (const auto& [most, span] : all)
     kernel.table.insert(kernel.table.end(), {most, span.count()});
   return kernel;
@@ -79,37 +78,6 @@ TEST_CASE("a unit counts until a span after it, in every window, and not at that
                  {60s, acquire(1), admitted(1, 60s), logged(0, 3, 60s, {1, 1})}});
 }
 
-TEST_CASE("the hint waits for as many units as a cost needs, in the window that needs longest",
-          "[core][sliding_window][C-005]") {
-  LongKernel kernel = windows({{4, 5s}, {6, 60s}});
-  check_moments(kernel, {{0s, acquire(2), admitted(2, 60s), logged(0, 1, 0s, {2, 4})},
-                         {3s, acquire(2), admitted(0, 60s), logged(0, 2, 3s, {0, 2})},
-                         {4s, acquire(1), turned_away(1s, 59s), told(0, {0, 2})},
-                         {4s, peek(2), turned_away(1s, 59s), told(0, {0, 2})},
-                         {4s, acquire(3), turned_away(56s, 59s), told(1, {0, 2})},
-                         {5s - 1us, acquire(2), turned_away(1us, 58s + 1us), told(0, {0, 2})},
-                         {5s, peek(2), admitted(2, 58s), told(0, {2, 2})}});
-  kernel.table.resize(2);
-  check_moments(kernel,
-                {{8s - 1us, acquire(3), turned_away(1us, 1us, 2)}, {8s, peek(3), admitted(4, 0s)}});
-}
-
-TEST_CASE("a reservation is granted for the first instant with room, and nothing overtakes it",
-          "[core][sliding_window]") {
-  check_moments(windows({{2, 5s}}),
-                {{0s, acquire(2), admitted(0, 5s)},
-                 {1s, acquire(1, 4s - 1us), turned_away(1us, 4s)},
-                 {1s, acquire(1, 4s), admitted(0, 9s, 4s), logged(0, 2, 5s, {0})},
-                 {1s, acquire(1), turned_away(4s, 9s)},
-                 {1s, peek(1, 4s - 1us), turned_away(1us, 9s)},
-                 {1s, peek(1, 4s), admitted(0, 9s, 4s)},
-                 {1s, peek(0), turned_away(4s, 9s)},
-                 {1s, peek(0, 4s), admitted(0, 9s, 4s)},
-                 {5s - 1us, acquire(1), turned_away(1us, 5s + 1us)},
-                 {5s, acquire(1), admitted(0, 5s)},
-                 {5s, acquire(1), turned_away(5s, 5s)}});
-}
-
 TEST_CASE("a charge ends at the most that is counted, and what is given back at the entry's units",
           "[core][sliding_window]") {
   check_moments(windows({{1, 60s}}),
@@ -121,7 +89,7 @@ TEST_CASE("a charge ends at the most that is counted, and what is given back at 
 
 TEST_CASE("a ring grows with its places, and its oldest entries are used again once they have left",
           "[core][sliding_window]") {
-  LongKernel kernel = windows({{100, 1s}, {1000, 60s}});
+  Kernel kernel = windows({{100, 1s}, {1000, 60s}});
   Word entry = 0;
   for (int i = 0; i < 5; ++i) kernel.ask(Span{i}, acquire(1));
   // Five that have left, so that the ring is turned when it grows.
@@ -145,7 +113,7 @@ TEST_CASE("a ring grows with its places, and its oldest entries are used again o
 TEST_CASE("a full log waits until its oldest entry leaves the longest window",
           "[core][sliding_window]") {
   const Word many = Word{1} << 40;
-  LongKernel kernel = windows({{many, 60s}, {many, 5s}});
+  Kernel kernel = windows({{many, 60s}, {many, 5s}});
   for (Word i = 0; i < Rule::max_entries - 1; ++i) {
     REQUIRE(kernel.ask(Span{i}, acquire(1)).status == Verdict::allowed);
   }
@@ -170,7 +138,7 @@ TEST_CASE("a full log waits until its oldest entry leaves the longest window",
 }
 
 TEST_CASE("a place is made for a window that comes later, and stays", "[core][sliding_window]") {
-  LongKernel kernel = windows({{3, 10s}});
+  Kernel kernel = windows({{3, 10s}});
   for (int i = 0; i < 12; ++i) {
     CHECK(kernel.ask(5s * i, acquire(1)).status == Verdict::allowed);
   }
@@ -185,7 +153,7 @@ TEST_CASE("a place is made for a window that comes later, and stays", "[core][sl
   CHECK(kernel.state[places_word] == 3);
   CHECK(kernel.state[first_place + 5 + 1] == 0);  // the second is not known any more
 
-  LongKernel smallest = windows({{1, 1s}});  // a ring of one entry, which is used again as it moves
+  Kernel smallest = windows({{1, 1s}});  // a ring of one entry, which is used again as it moves
   CHECK(smallest.ask(0s, acquire(1)) == admitted(0, 1s));
   smallest.table = {1, Word{1'000'000}, 1, Word{3'000'000}};
   check_moments(smallest, {{5s, acquire(1), admitted(0, 3s), logged(0, 2, 5s, {0, 0})},
@@ -195,7 +163,7 @@ TEST_CASE("a place is made for a window that comes later, and stays", "[core][sl
 
 TEST_CASE("what a longer window can no longer see counts as if the shorter one had been full",
           "[core][sliding_window]") {
-  LongKernel kernel = windows({{2, 5s}});
+  Kernel kernel = windows({{2, 5s}});
   for (int i = 0; i < 12; ++i) CHECK(kernel.ask(5s * i, acquire(2)) == admitted(0, 5s));
   // Entries of 20 s on are there; 15, 10, 5 and 0 are assumed, of two units each.
   kernel.table = {25, Word{60'000'000}};
@@ -212,7 +180,7 @@ TEST_CASE("what a longer window can no longer see counts as if the shorter one h
 
 TEST_CASE("entries before a first change of the longest window count by that before it",
           "[core][sliding_window]") {
-  LongKernel kernel = windows({{2, 1s}});
+  Kernel kernel = windows({{2, 1s}});
   for (int i = 0; i < 10; ++i) CHECK(kernel.ask(1s * i, acquire(2)) == admitted(0, 1s));
   kernel.table = {8, Word{30'000'000}};
   check_moments(kernel, {{38s, acquire(6), admitted(0, 30s)}});
@@ -223,7 +191,7 @@ TEST_CASE("entries before a first change of the longest window count by that bef
 
 TEST_CASE("lost entries count by the largest limit, also after a lower one",
           "[core][sliding_window]") {
-  LongKernel kernel = windows({{8, 1s}});
+  Kernel kernel = windows({{8, 1s}});
   for (int i = 0; i < 10; ++i) CHECK(kernel.ask(1s * i, acquire(8)) == admitted(0, 1s));
   kernel.table[0] = 2;
   check_moments(kernel, {{10s, acquire(2), admitted(0, 1s)}, {11s, acquire(2), admitted(0, 1s)}});
@@ -233,7 +201,7 @@ TEST_CASE("lost entries count by the largest limit, also after a lower one",
 
 TEST_CASE("beyond as many intervals as are told apart, the rest is as full as can be",
           "[core][sliding_window]") {
-  LongKernel kernel = windows({{1, 1s}});
+  Kernel kernel = windows({{1, 1s}});
   for (int i = 0; i < 40; ++i) CHECK(kernel.ask(1s * i, acquire(1)) == admitted(0, 1s));
   kernel.table = {500, Word{60'000'000}};
   check_moments(kernel, {{40s, peek(1), turned_away(35s, 59s)},  // the 24th, of 15 s
@@ -249,7 +217,7 @@ TEST_CASE(
                                       {80s, acquire(3), admitted(6, 60s)},
                                       {10s, acquire(2), admitted(1, 60s), logged(0, 3, 10s, {1})},
                                       {10s, back(1, 2, 10s), admitted(2, 60s), {1, 2}}});
-  LongKernel full = windows({{Word{1} << 40, 600s}});
+  Kernel full = windows({{Word{1} << 40, 600s}});
   for (Word i = 1; i < Rule::max_entries; ++i) {
     REQUIRE(full.ask(Span{i}, acquire(1)).status == Verdict::allowed);
   }
@@ -261,72 +229,59 @@ TEST_CASE(
 }
 
 TEST_CASE("windows and arguments out of range are errors", "[core][sliding_window][C-078]") {
-  const Verdict wrong = Verdict::failed(Errc::invalid_argument);
-  check_moments(windows({{2, 5s}}),
-                {{0s, acquire(-1), Verdict::failed(Errc::invalid_cost)},
-                 {0s, acquire(3), Verdict::failed(Errc::cost_exceeds_capacity)},
-                 {0s, acquire(101), Verdict::failed(Errc::cost_exceeds_capacity)},
-                 {0s, acquire(1, -1us), wrong},
-                 {0s, back(-1, 1, 0s), Verdict::failed(Errc::invalid_cost)},
-                 {0s, back(1, -1, 0s), wrong},
-                 {0s, back(1, 1, Span{-start - 1}), wrong},
-                 {0s, settle(1, 1, 0s, static_cast<Rule::Change>(2)), wrong},
-                 {0s, settle(1, 1, 0s, static_cast<Rule::Change>(-1)), wrong},
-                 {0s, acquire(2), admitted(0, 5s)}});
-  for (const std::vector<Word>& table : std::vector<std::vector<Word>>{
+  const Kernel two = windows({{2, 5s}});
+  const auto fails = [&](Errc code, const std::vector<Ask>& asks) {
+    for (const Ask& ask : asks) CHECK(Kernel(two).ask(0s, ask) == Verdict::failed(code));
+  };
+  fails(Errc::invalid_cost, {acquire(-1), back(-1, 1, 0s)});
+  fails(Errc::cost_exceeds_capacity, {acquire(3), acquire(101)});
+  fails(Errc::invalid_argument, {acquire(1, -1us), back(1, -1, 0s), back(1, 1, Span{-start - 1}),
+                                 settle(1, 1, 0s, static_cast<Rule::Change>(2)),
+                                 settle(1, 1, 0s, static_cast<Rule::Change>(-1))});
+  for (const Output& table : std::vector<Output>{
            {}, {2}, {0, 1}, {2, 0}, {Rule::max_limit + 1, 1}, {2, Rule::max_span + 1}}) {
     for (const Ask& ask : {acquire(0), peek(0), back(0, 1, 0s), reward(0), reset}) {
-      CHECK(LongKernel(start, table).ask(0s, ask) == wrong);
+      CHECK(Kernel(start, table).ask(0s, ask) == Verdict::failed(Errc::invalid_argument));
     }
   }
 }
 
 TEST_CASE("a log that contradicts itself is a corrupt state", "[core][sliding_window]") {
-  LongKernel sound = windows({{2, 5s}});
+  Kernel sound = windows({{2, 5s}});
   sound.ask(0s, acquire(2));
   const Word now = sound.state[0];
-  const std::vector<std::pair<std::size_t, Word>> flaws{{0, -1},
-                                                        {capacity_word, Rule::max_entries + 1},
-                                                        {next_word, 2},
-                                                        {size_word, 3},
-                                                        {sequence_word, 1},
-                                                        {blocked_word, now + Rule::max_block + 1},
-                                                        {places_word, 0},
-                                                        {places_word, 9},
-                                                        {9, Rule::max_span + 1},
-                                                        {11, Rule::max_span + 1},
-                                                        {12, 0},
-                                                        {12, Rule::max_limit + 1},
-                                                        {first_place + 1, 3},
-                                                        {first_place, word_limit + 1}};
-  for (const auto& [index, value] : flaws) {
-    LongKernel spoilt = sound;
-    spoilt.state[index] = value;
-    INFO("word " << index << " is " << value);
-    for (const Ask& ask : {acquire(1), peek(0), back(1, 1, 0s), reward(1), block(1s)}) {
-      CHECK(spoilt.ask(1s, ask) == Verdict::failed(Errc::corrupt_state));
-    }
-  }
-  LongKernel less = sound;  // the place holds fewer units than its entries
-  less.ask(1s, reward(1));
-  CHECK(less.ask(1s, acquire(1)).status == Verdict::allowed);
-  less.state[first_place] = 0;
-  CHECK(less.ask(5s, peek(1)) == Verdict::failed(Errc::corrupt_state));
-  LongKernel none = sound;  // units of no entry
-  none.state[first_place + 1] = 2;
-  CHECK(none.ask(1s, peek(1)) == Verdict::failed(Errc::corrupt_state));
+  check_corrupt(sound, 1s,
+                {{0, -1},
+                 {capacity_word, Rule::max_entries + 1},
+                 {next_word, 2},
+                 {size_word, 3},
+                 {sequence_word, 1},
+                 {blocked_word, now + Rule::max_block + 1},
+                 {places_word, 0},
+                 {places_word, 9},
+                 {9, Rule::max_span + 1},
+                 {11, Rule::max_span + 1},
+                 {12, 0},
+                 {12, Rule::max_limit + 1},
+                 {first_place + 1, 3},
+                 {first_place, word_limit + 1}},
+                {acquire(1), peek(0), back(1, 1, 0s), reward(1), block(1s)});
+  check_corrupt(sound, 1s, {{first_place + 1, 2}}, {peek(1)});  // units of no entry
+  sound.ask(1s, reward(1));
+  CHECK(sound.ask(1s, acquire(1)).status == Verdict::allowed);
+  check_corrupt(sound, 5s, {{first_place, 0}}, {peek(1)});  // fewer units than its entries
 }
 
 TEST_CASE("a block is the last part, a request lifts one that has ended, and the longest is sound",
           "[core][sliding_window]") {
-  LongKernel kernel = windows({{2, 5s}, {3, 60s}});
+  Kernel kernel = windows({{2, 5s}, {3, 60s}});
   check_moments(kernel, {{0s, acquire(1), admitted(1, 60s), logged(0, 1, 0s, {1, 2})},
                          {1s, block(9s), admitted(0, 59s), told(0, {1, 2})},
                          {1s, peek(1, 9s - 1us), turned_away(1us, 59s), told(2, {1, 2})},
                          {1s, acquire(1, 9s), admitted(0, 69s, 9s), logged(0, 2, 10s, {0, 1})},
                          {11s, acquire(1), admitted(0, 60s), logged(0, 3, 11s, {0, 0})}});
   CHECK(kernel.state[blocked_word] == 0);
-  LongKernel longest = windows({{2, 5s}});
+  Kernel longest = windows({{2, 5s}});
   CHECK(longest.ask(0s, block(Span{Rule::max_block})).status == Verdict::allowed);
   CHECK(longest.state[first_place + 2] == 0);  // there is no first entry
   CHECK(longest.ask(0s, acquire(1)) == turned_away(Span{Rule::max_block}, Span{Rule::max_block}));

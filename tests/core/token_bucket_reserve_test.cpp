@@ -2,7 +2,7 @@
 // this answer. Threading: single-threaded.
 #include "sluice/rules/token_bucket_reserve.hpp"
 
-#include "tests/core/long_kernel.hpp"
+#include "tests/core/kernel.hpp"
 
 using namespace sluice;
 using namespace sluice::test;
@@ -12,7 +12,6 @@ namespace {
 
 using Change = TokenBucketReserve::Change;
 
-constexpr Word start = 946'684'800'000'000;
 constexpr Word token = 100'000;  // units, of which one drains a microsecond: ten tokens a second
 
 /// How the state tells a level.
@@ -50,7 +49,7 @@ const Output nothing{0, 0, 0};
 
 TEST_CASE("a reservation is granted for when its tokens are there", "[core][token_bucket]") {
   check_moments(
-      LongKernel(start),
+      Kernel(),
       {{0ms, spend(5), admitted(0, 500ms), {5, spent(0), start}},
        {0ms, spend(1), turned_away(100ms, 500ms), nothing},
        {100ms - 1us, spend(1), turned_away(1us, 400ms + 1us)},
@@ -67,13 +66,13 @@ TEST_CASE("a reservation is granted for when its tokens are there", "[core][toke
 
 TEST_CASE("tokens that come in lumps come at whole intervals", "[core][token_bucket]") {
   const Shape lumps{.interval = 1s};
-  check_moments(LongKernel(start), {{200ms, spend(5, 0s, lumps), admitted(0, 800ms)},
-                                    {200ms, spend(1, 0s, lumps), turned_away(800ms, 800ms)},
-                                    {200ms, spend(1, 800ms - 1us, lumps), turned_away(1us, 800ms)},
-                                    {1s - 1us, spend(1, 0s, lumps), turned_away(1us, 1us)},
-                                    {1s, spend(1, 0s, lumps), admitted(4, 1s)},
-                                    {2s - 1us, peek(5, 0s, lumps), turned_away(1us, 1us, 4)},
-                                    {2s, peek(5, 0s, lumps), admitted(5, 0s)}});
+  check_moments({{200ms, spend(5, 0s, lumps), admitted(0, 800ms)},
+                 {200ms, spend(1, 0s, lumps), turned_away(800ms, 800ms)},
+                 {200ms, spend(1, 800ms - 1us, lumps), turned_away(1us, 800ms)},
+                 {1s - 1us, spend(1, 0s, lumps), turned_away(1us, 1us)},
+                 {1s, spend(1, 0s, lumps), admitted(4, 1s)},
+                 {2s - 1us, peek(5, 0s, lumps), turned_away(1us, 1us, 4)},
+                 {2s, peek(5, 0s, lumps), admitted(5, 0s)}});
 }
 
 TEST_CASE("what is given back is what has not drained of a grant, in full all that is spent",
@@ -82,12 +81,12 @@ TEST_CASE("what is given back is what has not drained of a grant, in full all th
     ask.row = &token_bucket_refund_in_full;
     return ask;
   };
-  const std::vector<LongMoment> grants{{0ms, spend(5), admitted(0, 500ms)},
-                                       {400ms, spend(4), admitted(0, 500ms)}};
-  LongKernel undrained(start);
+  const std::vector<Moment> grants{{0ms, spend(5), admitted(0, 500ms)},
+                                   {400ms, spend(4), admitted(0, 500ms)}};
+  Kernel undrained(start);
   check_moments(undrained, grants);
   check_moments(undrained, {{450ms, give(5, 3, 0, 0s), admitted(1, 350ms), {1, 0, start}}});
-  LongKernel full(start);
+  Kernel full(start);
   check_moments(full, grants);
   check_moments(full, {{450ms, in_full(give(5, 3, 0, 0s)), admitted(3, 150ms), {3, 0, start}},
                        {450ms, in_full(give(5, 2, 0, 0s)), admitted(5, 0s), {1, 0, start}},
@@ -95,27 +94,14 @@ TEST_CASE("what is given back is what has not drained of a grant, in full all th
 }
 
 TEST_CASE("arguments of the full form out of range are errors", "[core][token_bucket][C-078]") {
-  const Verdict wrong = Verdict::failed(Errc::invalid_argument);
-  const Verdict cost = Verdict::failed(Errc::invalid_cost);
-  const Verdict large = Verdict::failed(Errc::cost_exceeds_capacity);
-  check_moments(LongKernel(start), {{0s, spend(-1), cost},
-                                    {0s, spend(6), large},
-                                    {0s, spend(1, -1us), wrong},
-                                    {0s, spend(1, 60s + 1us), wrong},
-                                    {0s, spend(1, 0s, {.interval = 0us}), wrong},
-                                    {0s, some(2, 1), wrong},
-                                    {0s, some(-1, 1), cost},
-                                    {0s, set(Change::charge, -1), cost},
-                                    {0s, set(Change::reward, word_limit + 1), cost},
-                                    {0s, set(Change::block, -1), wrong},
-                                    {0s, set(static_cast<Change>(4), 0), wrong},
-                                    {0s, set(Change::block, 60'000'001), wrong},
-                                    {0s, give(-1, 0, 0, 0s), cost},
-                                    {0s, give(6, 1, 0, 0s), large},
-                                    {0s, give(1, 2, 0, 0s), wrong},
-                                    {0s, give(1, 1, -1, 0s), wrong}});
   constexpr Word too_large = Word{1} << 51;  // a limit whose double is no word
-  const Ask spends{&token_bucket_reserve, {1, 1, too_large, 1, 0, 60'000'000, 0, 1}};
-  const Ask gives{&token_bucket_refund, {1, 1, too_large, 1, 1, 1, 0, start}};
-  check_moments(LongKernel(start), {{0s, spends, wrong}, {0s, gives, wrong}});
+  check_errors(Errc::invalid_argument,
+               {spend(1, -1us), spend(1, 60s + 1us), spend(1, 0s, {.interval = 0us}), some(2, 1),
+                set(Change::block, -1), set(static_cast<Change>(4), 0),
+                set(Change::block, 60'000'001), give(1, 2, 0, 0s), give(1, 1, -1, 0s),
+                Ask{&token_bucket_reserve, {1, 1, too_large, 1, 0, 60'000'000, 0, 1}},
+                Ask{&token_bucket_refund, {1, 1, too_large, 1, 1, 1, 0, start}}});
+  check_errors(Errc::invalid_cost, {spend(-1), some(-1, 1), set(Change::charge, -1),
+                                    set(Change::reward, word_limit + 1), give(-1, 0, 0, 0s)});
+  check_errors(Errc::cost_exceeds_capacity, {spend(6), give(6, 1, 0, 0s)});
 }

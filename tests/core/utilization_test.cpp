@@ -3,54 +3,45 @@
 // Threading: single-threaded.
 #include "sluice/rules/utilization.hpp"
 
-#include <vector>
-
-#include "tests/catch.hpp"
+#include "tests/core/kernel.hpp"
 
 using namespace sluice;
+using namespace sluice::test;
 using namespace std::chrono_literals;
 
 namespace {
 
 using Rule = UtilizationRule;
 
-constexpr Word start = 946'684'800'000'000;
 constexpr Word us_a_second = 1'000'000;
 constexpr Word full = 120 * us_a_second;
 constexpr Word decay = 246'667;  // 148 s in 10 min, rounded up
 constexpr Rule::Pace pace{
     .grace = 28 * us_a_second, .full_after = full, .decay = decay, .max_gap = 20 * us_a_second};
 
-Arguments sample_of(Word utilization, const Rule::Pace& with = pace) {
+Arguments sample_of(Word utilization) {
   Arguments args{};
-  detail::pack(args, Rule::SampleArgs{with, 700'000, 800'000, utilization});
+  detail::pack(args, Rule::SampleArgs{pace, 700'000, 800'000, utilization});
   return args;
 }
-Arguments shed_of(Word tier, Word draw, Word tiers = 1) {
+/// A call of one of two tiers.
+Arguments shed_of(Word tier, Word draw) {
   Arguments args{};
-  detail::pack(args, Rule::ShedArgs{pace, tiers, tier, draw});
+  detail::pack(args, Rule::ShedArgs{pace, 1, tier, draw});
   return args;
 }
 
-/// One key's state, and rows run on it.
-struct Cell {
-  StateWords words{};
-  std::vector<Word> output{};
+/// One key's state, and samples and calls of it.
+struct Cell : Kernel {
+  using Kernel::Kernel;
 
-  Verdict run(const Operation& row, const Arguments& args, Word now) {
-    Effects effects;
-    const Verdict verdict = sluice::run(row, words, {args, {}}, now, effects);
-    if (verdict.status == Verdict::allowed) effects.make(words);
-    output.assign(effects.output().begin(), effects.output().end());
-    return verdict;
-  }
   /// The level in whole microseconds after a sample.
-  Word sample(Span at, Word utilization, const Rule::Pace& with = pace) {
-    REQUIRE(run(utilization_sample, sample_of(utilization, with), start + at.count()).status == 1);
+  Word sample(Span at, Word utilization) {
+    REQUIRE(ask(at, {&utilization_sample, sample_of(utilization)}).status == Verdict::allowed);
     return output[0];
   }
-  bool shed(Span at, Word draw, Word tier = 1, Word tiers = 1) {
-    return run(utilization_shed, shed_of(tier, draw, tiers), start + at.count()).status == 0;
+  bool shed(Span at, Word draw) {
+    return ask(at, {&utilization_shed, shed_of(1, draw)}).status == Verdict::refused;
   }
   /// Samples 1.0 often enough until `at`.
   void overload(Span from, Span at) {
@@ -58,20 +49,6 @@ struct Cell {
     sample(at, Rule::one);
   }
 };
-
-struct Moment {
-  Span at;
-  Word utilization;
-  Word level_us;
-};
-
-void check(const std::vector<Moment>& table) {
-  Cell cell;
-  for (const Moment& moment : table) {
-    INFO("at " << moment.at.count() << " us, utilization " << moment.utilization);
-    CHECK(cell.sample(moment.at, moment.utilization) == moment.level_us);
-  }
-}
 
 }  // namespace
 
@@ -96,82 +73,64 @@ TEST_CASE("a wholly busy service is borne for exactly 28 s, and shed wholly afte
 
 TEST_CASE("the level moves in proportion to how far the thresholds are passed",
           "[core][utilization]") {
-  check({
-      {0s, Rule::one, 0},
-      {10s, Rule::one, 10'000'000},
-      {20s, 900'000, 15'000'000},       // half way from bad to all
-      {30s, 800'001, 15'000'000 + 50},  // 1/200,000, in whole millionths: 5
-      {40s, 350'000, 10'000'050},       // half of good
-      {50s, 0, 50},
-      {60s, 0, 0},
-      {70s, 0, 0},
-      {80s, Rule::one, 10'000'000},
-  });
+  Cell cell;
+  CHECK(cell.sample(0s, Rule::one) == 0);
+  CHECK(cell.sample(10s, Rule::one) == 10'000'000);
+  CHECK(cell.sample(20s, 900'000) == 15'000'000);       // half way from bad to all
+  CHECK(cell.sample(30s, 800'001) == 15'000'000 + 50);  // 1/200,000, in whole millionths: 5
+  CHECK(cell.sample(40s, 350'000) == 10'000'050);       // half of good
+  CHECK(cell.sample(60s, 0) == 0);
+  CHECK(cell.sample(80s, Rule::one) == 20'000'000);
 }
 
 TEST_CASE("a sample at the first instant of all is remembered", "[core][utilization]") {
-  Cell cell;
-  cell.run(utilization_sample, sample_of(Rule::one), 0);
-  CHECK(cell.words == StateWords{0, 1});
-  cell.run(utilization_sample, sample_of(Rule::one), 10);
-  CHECK(cell.words == StateWords{9 * Rule::one, 10});
+  Cell cell(Word{0});
+  cell.sample(0us, Rule::one);
+  CHECK(cell.state == Output{0, 1});
+  cell.sample(10us, Rule::one);
+  CHECK(cell.state == Output{9 * Rule::one, 10});
 }
 
 TEST_CASE("a level without a stamp is corrupt, and too high a one is cut down",
           "[core][utilization]") {
-  Cell cell{{1, 0}};
-  const Word corrupt = -static_cast<Word>(Errc::corrupt_state);
-  CHECK(cell.run(utilization_sample, sample_of(0), start).status == corrupt);
-  CHECK(cell.run(utilization_shed, shed_of(0, 0), start).status == corrupt);
-  CHECK(cell.run(utilization_peek, shed_of(0, 0), start).status == corrupt);
-  CHECK(cell.output == std::vector<Word>(4, 0));
-  CHECK(cell.run(utilization_reset, {Rule::one}, start).status == 1);
-
-  cell.words = {word_limit, start};
+  check_corrupt(Kernel(), 0s, {{0, 1}},
+                {{&utilization_sample, sample_of(0)},
+                 {&utilization_shed, shed_of(0, 0)},
+                 {&utilization_peek, shed_of(0, 0)}});
+  Cell cell;
+  cell.state = {1, 0};
+  CHECK(cell.ask(0s, {&utilization_reset, {Rule::one}}).status == Verdict::allowed);
+  cell.state = {word_limit, start};
   CHECK(cell.sample(0s, Rule::one) == 148'000'000);
 }
 
-TEST_CASE("arguments out of range are errors and change nothing", "[core][utilization]") {
-  const Word invalid = -static_cast<Word>(Errc::invalid_argument);
-  const auto rejects = [&](const Operation& row, const Arguments& args) {
-    Cell cell{{0, start}};
-    CHECK(row.check(args) == invalid);
-    CHECK(cell.run(row, args, start + us_a_second).status == invalid);
-    CHECK(cell.words == StateWords{0, start});
+TEST_CASE("a shedder's arguments out of range are errors", "[core][utilization]") {
+  const auto rejects = [](const Operation& row, const Arguments& right, std::size_t place,
+                          const Output& values) {
+    for (const Word value : values) {
+      INFO("argument " << place << " = " << value);
+      Arguments args = right;
+      args[place] = value;
+      check_errors(Errc::invalid_argument, {{&row, args}});
+    }
   };
   const Arguments sample = sample_of(500'000);
   const Arguments shed = shed_of(0, 0);
-  const std::vector<std::pair<std::size_t, std::vector<Word>>> wrong_pace{
-      {0, {0, 999'999, 1'000'001}},
-      {1, {-1, Rule::max_span - full + 1, INT64_MAX}},
-      {2, {0, -1, Rule::max_span + 1, INT64_MIN}},
-      {3, {0, Rule::one + 1}},
-      {4, {0, Rule::max_span + 1}},
-  };
-  for (const auto& [place, values] : wrong_pace) {
-    for (const Word value : values) {
-      for (const auto& [row, right] : {std::pair{&utilization_sample, sample},
-                                       {&utilization_shed, shed},
-                                       {&utilization_peek, shed}}) {
-        INFO(row->name << ", argument " << place << " = " << value);
-        Arguments args = right;
-        args[place] = value;
-        rejects(*row, args);
-      }
-    }
+  const std::vector<Output> of_pace{{0, 999'999, 1'000'001},
+                                    {-1, Rule::max_span - full + 1, INT64_MAX},
+                                    {0, -1, Rule::max_span + 1, INT64_MIN},
+                                    {0, Rule::one + 1},
+                                    {0, Rule::max_span + 1}};
+  for (std::size_t place = 0; place < of_pace.size(); ++place) {
+    rejects(utilization_sample, sample, place, of_pace[place]);
+    rejects(utilization_shed, shed, place, of_pace[place]);
+    rejects(utilization_peek, shed, place, of_pace[place]);
   }
-  const auto with = [](Arguments args, std::size_t place, Word value) {
-    args[place] = value;
-    return args;
-  };
-  for (const Word good : {Word{0}, Word{800'001}})
-    rejects(utilization_sample, with(sample, 5, good));
-  for (const Word bad : {Word{699'999}, Rule::one})
-    rejects(utilization_sample, with(sample, 6, bad));
-  for (const Word u : {Word{-1}, Rule::one + 1}) rejects(utilization_sample, with(sample, 7, u));
-  for (const Word tiers : {Word{0}, Rule::max_tiers + 1})
-    rejects(utilization_shed, with(shed, 5, tiers));
-  for (const Word tier : {Word{-1}, Word{2}}) rejects(utilization_peek, with(shed, 6, tier));
-  for (const Word draw : {Word{-1}, full}) rejects(utilization_shed, with(shed, 7, draw));
-  rejects(utilization_reset, {999'999});
+  rejects(utilization_sample, sample, 5, {0, 800'001});
+  rejects(utilization_sample, sample, 6, {699'999, Rule::one});
+  rejects(utilization_sample, sample, 7, {-1, Rule::one + 1});
+  rejects(utilization_shed, shed, 5, {0, Rule::max_tiers + 1});
+  rejects(utilization_peek, shed, 6, {-1, 2});
+  rejects(utilization_shed, shed, 7, {-1, full});
+  check_errors(Errc::invalid_argument, {{&utilization_reset, {999'999}}});
 }
