@@ -31,6 +31,12 @@ void check_window(const Calendar& calendar, Time begin, Time end) {
   CHECK(calendar.window(begin - 1us).end == begin);
 }
 
+/// The rule of fixed windows takes the words of a calendar.
+void check_words(const std::array<Word, 6>& words) {
+  CHECK(fixed_window_acquire.check(
+            {1, words[0], words[1], words[2], words[3], words[4], words[5]}) == Verdict::allowed);
+}
+
 /// The days around two changes of central European time.
 const TimeZone berlin("Europe/Berlin", {{utc(2023, 10, 29, 1h), 1h},
                                         {utc(2024, 3, 31, 1h), 2h},
@@ -40,61 +46,51 @@ const TimeZone berlin("Europe/Berlin", {{utc(2023, 10, 29, 1h), 1h},
 }  // namespace
 
 TEST_CASE("windows of a width are aligned to UTC, or to their origin", "[core][calendar]") {
-  check_window(Calendar::every(1min), utc(2024, 2, 29, 23h), utc(2024, 2, 29, 23h + 1min));
   check_window(Calendar::every(1h), utc(2024, 2, 29, 23h), utc(2024, 3, 1));
   check_window(Calendar::every(24h), utc(2024, 12, 31), utc(2025, 1, 1));
-  check_window(Calendar::every(1min, utc(2024, 1, 1, 15s)), utc(2024, 2, 29, 15s),
-               utc(2024, 2, 29, 75s));
-  const auto words = Calendar::every(1min, utc(2024, 1, 1, 15s)).words(utc(2030, 1, 1));
-  CHECK(words == std::array<Word, 6>{60'000'000, 15'000'000});
+  const Calendar shifted = Calendar::every(1min, utc(2024, 1, 1, 15s));
+  check_window(shifted, utc(2024, 2, 29, 15s), utc(2024, 2, 29, 75s));
+  CHECK(shifted.words(utc(2030, 1, 1)) == std::array<Word, 6>{60'000'000, 15'000'000});
   CHECK(Calendar::every(7us, Time{5us}).window(Time{4us}) == Calendar::Window{Time{}, Time{5us}});
 }
 
-TEST_CASE("months have 28 to 31 days, and years end", "[core][calendar]") {
+TEST_CASE("months have 28 to 31 days, weeks begin on Monday, years on 1 January",
+          "[core][calendar]") {
   const Calendar months = Calendar::monthly();
   check_window(months, utc(2023, 2, 1), utc(2023, 3, 1));
   check_window(months, utc(2024, 2, 1), utc(2024, 3, 1));
   CHECK(utc(2024, 3, 1) - utc(2024, 2, 1) == 29 * 24h);
   check_window(months, utc(2100, 2, 1), utc(2100, 3, 1));
   CHECK(utc(2100, 3, 1) - utc(2100, 2, 1) == 28 * 24h);  // no leap year
-  check_window(months, utc(2024, 4, 1), utc(2024, 5, 1));
   check_window(months, utc(2024, 12, 1), utc(2025, 1, 1));
   const auto words = months.words(utc(2024, 12, 31, 23h));
   CHECK(words == std::array<Word, 6>{0, to_word(utc(2024, 11, 1)), to_word(utc(2024, 12, 1)),
                                      to_word(utc(2025, 1, 1)), to_word(utc(2025, 2, 1)),
                                      to_word(utc(2025, 3, 1))});
-}
-
-TEST_CASE("weeks begin on Monday, also across years", "[core][calendar]") {
   check_window(Calendar::weekly(), utc(2024, 12, 30), utc(2025, 1, 6));
-  check_window(Calendar::weekly(), utc(1970, 1, 5), utc(1970, 1, 12));
   CHECK(Calendar::weekly().window(Time{}) == Calendar::Window{Time{}, utc(1970, 1, 5)});
+  const Calendar quarters = Calendar::quarterly();
+  check_window(quarters, utc(2024, 1, 1), utc(2024, 4, 1));
+  check_window(quarters, utc(2024, 4, 1), utc(2024, 7, 1));
+  check_window(quarters, utc(2024, 7, 1), utc(2024, 10, 1));
+  check_window(quarters, utc(2024, 10, 1), utc(2025, 1, 1));
+  check_window(Calendar::yearly(), utc(2024, 1, 1), utc(2025, 1, 1));
 }
 
 TEST_CASE("a month from a day that it lacks begins on its last", "[core][calendar]") {
-  const Calendar last = Calendar::monthly(TimeZone::utc(), 31);
-  check_window(last, utc(2023, 1, 31), utc(2023, 2, 28));
-  check_window(last, utc(2023, 2, 28), utc(2023, 3, 31));
-  check_window(last, utc(2024, 2, 29), utc(2024, 3, 31));
-  check_window(last, utc(2024, 4, 30), utc(2024, 5, 31));
-  check_window(last, utc(2100, 2, 28), utc(2100, 3, 31));
-  check_window(Calendar::monthly(TimeZone::utc(), 30), utc(2024, 2, 29), utc(2024, 3, 30));
-  check_window(Calendar::monthly(TimeZone::utc(), 29), utc(2023, 2, 28), utc(2023, 3, 29));
-  check_window(Calendar::monthly(TimeZone::utc(), 28), utc(2024, 2, 28), utc(2024, 3, 28));
-  check_window(Calendar::monthly(TimeZone::utc(), 15), utc(2024, 12, 15), utc(2025, 1, 15));
-  CHECK(last.window(Time{}) == Calendar::Window{Time{}, utc(1970, 1, 31)});
+  const auto from = [](int day) { return Calendar::monthly(TimeZone::utc(), day); };
+  check_window(from(31), utc(2023, 1, 31), utc(2023, 2, 28));
+  check_window(from(31), utc(2023, 2, 28), utc(2023, 3, 31));
+  check_window(from(31), utc(2024, 2, 29), utc(2024, 3, 31));
+  check_window(from(31), utc(2024, 4, 30), utc(2024, 5, 31));
+  check_window(from(30), utc(2024, 2, 29), utc(2024, 3, 30));
+  check_window(from(29), utc(2023, 2, 28), utc(2023, 3, 29));
+  check_window(from(28), utc(2024, 2, 28), utc(2024, 3, 28));
+  check_window(from(15), utc(2024, 12, 15), utc(2025, 1, 15));
+  CHECK(from(31).window(Time{}) == Calendar::Window{Time{}, utc(1970, 1, 31)});
 }
 
-TEST_CASE("quarters and years begin on the first of their month", "[core][calendar]") {
-  check_window(Calendar::quarterly(), utc(2024, 1, 1), utc(2024, 4, 1));
-  check_window(Calendar::quarterly(), utc(2024, 4, 1), utc(2024, 7, 1));
-  check_window(Calendar::quarterly(), utc(2024, 7, 1), utc(2024, 10, 1));
-  check_window(Calendar::quarterly(), utc(2024, 10, 1), utc(2025, 1, 1));
-  check_window(Calendar::yearly(), utc(2024, 1, 1), utc(2025, 1, 1));
-  CHECK(utc(2025, 1, 1) - utc(2024, 1, 1) == 366 * 24h);
-}
-
-TEST_CASE("weeks begin on the day that is asked for", "[core][calendar]") {
+TEST_CASE("windows begin on the day and at the time that are asked for", "[core][calendar]") {
   for (unsigned day = 0; day < 7; ++day) {
     const std::chrono::weekday first(day);
     const Time begin = utc(2024, 12, 29, day * 24h);  // the 29th is a Sunday
@@ -103,12 +99,8 @@ TEST_CASE("weeks begin on the day that is asked for", "[core][calendar]") {
   }
   CHECK(Calendar::weekly(TimeZone::utc(), std::chrono::Sunday).window(Time{}).end ==
         utc(1970, 1, 4));
-}
-
-TEST_CASE("a window begins at its time of day", "[core][calendar]") {
-  check_window(Calendar::daily(TimeZone::utc(), 17h), utc(2024, 2, 29, 17h), utc(2024, 3, 1, 17h));
-  check_window(Calendar::daily(TimeZone::utc(), 24h - 1us), utc(2024, 3, 1) - 1us,
-               utc(2024, 3, 2) - 1us);
+  const Calendar last_moment = Calendar::daily(TimeZone::utc(), 24h - 1us);
+  check_window(last_moment, utc(2024, 3, 1) - 1us, utc(2024, 3, 2) - 1us);
   check_window(Calendar::monthly(TimeZone::utc(), 31, 17h), utc(2024, 2, 29, 17h),
                utc(2024, 3, 31, 17h));
   CHECK(Calendar::daily(TimeZone::utc(), 17h).window(Time{}) ==
@@ -132,16 +124,10 @@ TEST_CASE("different calendars have different texts", "[core][calendar]") {
 
 TEST_CASE("a local day has 23 hours in spring and 25 in autumn", "[core][calendar]") {
   const Calendar days = Calendar::daily(berlin);
-  check_window(days, utc(2024, 3, 29, 23h), utc(2024, 3, 30, 23h));
-  check_window(days, utc(2024, 3, 30, 23h), utc(2024, 3, 31, 22h));  // 23 hours
-  check_window(days, utc(2024, 3, 31, 22h), utc(2024, 4, 1, 22h));
+  check_window(days, utc(2024, 3, 30, 23h), utc(2024, 3, 31, 22h));    // 23 hours
   check_window(days, utc(2024, 10, 26, 22h), utc(2024, 10, 27, 23h));  // 25 hours
   check_window(Calendar::weekly(berlin), utc(2024, 3, 24, 23h), utc(2024, 3, 31, 22h));
   check_window(Calendar::monthly(berlin), utc(2024, 2, 29, 23h), utc(2024, 3, 31, 22h));
-  const auto words = days.words(utc(2024, 3, 31, 12h));
-  CHECK(words == std::array<Word, 6>{0, to_word(utc(2024, 3, 29, 23h)),
-                                     to_word(utc(2024, 3, 30, 23h)), to_word(utc(2024, 3, 31, 22h)),
-                                     to_word(utc(2024, 4, 1, 22h)), to_word(utc(2024, 4, 2, 22h))});
 }
 
 TEST_CASE("where midnight is skipped, the day begins at the end of the gap", "[core][calendar]") {
@@ -188,8 +174,7 @@ TEST_CASE("a date that is skipped has no window", "[core][calendar]") {
   check_window(days, utc(2011, 12, 30, 10h), utc(2011, 12, 31, 10h));  // the 31st
   const auto words = days.words(utc(2011, 12, 30, 9h));
   CHECK(words[3] == words[4]);
-  CHECK(fixed_window_acquire.check(
-            {1, words[0], words[1], words[2], words[3], words[4], words[5]}) == Verdict::allowed);
+  check_words(words);
 }
 
 TEST_CASE("windows follow each other without a gap, and words() hold the present one",
@@ -212,7 +197,8 @@ TEST_CASE("windows follow each other without a gap, and words() hold the present
   }
 }
 
-TEST_CASE("a calendar is cut to the range of time", "[core][calendar]") {
+TEST_CASE("a calendar is cut to the range of time, beyond which are its first and last window",
+          "[core][calendar]") {
   const auto first = Calendar::monthly().words(Time{});
   CHECK(first[1] == 0);
   CHECK(first[2] == 0);
@@ -223,46 +209,40 @@ TEST_CASE("a calendar is cut to the range of time", "[core][calendar]") {
   const auto first_year = Calendar::yearly(berlin).words(Time{});
   CHECK(first_year[2] == 0);
   CHECK(first_year[3] == to_word(utc(1970, 12, 31, 23h)));
-  for (const auto& words : {first, last, first_year}) {
-    CHECK(fixed_window_acquire.check(
-              {1, words[0], words[1], words[2], words[3], words[4], words[5]}) == Verdict::allowed);
-  }
-}
-
-TEST_CASE("instants beyond the range of time have its first window or its last",
-          "[core][calendar]") {
+  for (const auto& words : {first, last, first_year}) check_words(words);
   for (const Calendar& calendar : {Calendar::every(1min), Calendar::daily(),
                                    Calendar::weekly(berlin), Calendar::monthly(berlin)}) {
-    for (const Time early : {Time{} - 1us, to_time(-word_limit), Time::min()}) {
-      CHECK(calendar.window(early) == calendar.window(Time{}));
-      CHECK(calendar.words(early) == calendar.words(Time{}));
-    }
-    for (const Time late : {to_time(word_limit + 1), Time::max()}) {
-      CHECK(calendar.window(late) == calendar.window(to_time(word_limit)));
-      CHECK(calendar.words(late) == calendar.words(to_time(word_limit)));
-    }
+    const auto same = [&](Time beyond, Time edge) {
+      CHECK(calendar.window(beyond) == calendar.window(edge));
+      CHECK(calendar.words(beyond) == calendar.words(edge));
+    };
+    for (const Time early : {Time{} - 1us, to_time(-word_limit), Time::min()}) same(early, Time{});
+    for (const Time late : {to_time(word_limit + 1), Time::max()}) same(late, to_time(word_limit));
   }
 }
 
 TEST_CASE("a calendar or time zone that cannot be is refused with the value", "[core][calendar]") {
-  CHECK(names(refusal([] { Calendar::every(0us); }), "got 0 us"));
-  CHECK(names(refusal([] { Calendar::every(-1us); }), "got -1 us"));
-  CHECK(names(refusal([] { Calendar::every(Calendar::max_width + 1us); }), "must be 1 to"));
-  CHECK(names(refusal([] { Calendar::every(1s, Time{-1us}); }), "1970"));
-  CHECK(names(refusal([] { Calendar::monthly(TimeZone::utc(), 0); }), "must be 1 to 31, got 0"));
-  CHECK(names(refusal([] { Calendar::monthly(TimeZone::utc(), 32); }), "must be 1 to 31, got 32"));
-  CHECK(names(refusal([] { Calendar::daily(TimeZone::utc(), -1us); }), "got -1 us"));
-  CHECK(names(refusal([] { Calendar::daily(TimeZone::utc(), 24h); }),
-              "0 to 86399999999 us, got 86400000000 us"));
-  CHECK(names(refusal([] { Calendar::weekly(TimeZone::utc(), std::chrono::weekday(9)); }),
-              "0 to 6, got 9"));
-  CHECK(names(refusal([] { TimeZone("Nowhere", {}); }), "\"Nowhere\""));
-  CHECK(names(refusal([] { TimeZone("Far", {{Time{}, 27h}}); }), "26 hours"));
-  CHECK(names(refusal([] {
-                TimeZone("Twice", {{Time{1us}, 1h}, {Time{1us}, 2h}});
-              }),
-              "changes must rise: number 1 is at 1 us, the one before it at 1 us"));
-  CHECK(names(refusal([] { TimeZone("a\nb", {}); }), "time zone \"a\\x0ab\": "));
+  const TimeZone zone = TimeZone::utc();
+  const std::vector<std::pair<std::function<void()>, const char*>> table{
+      {[] { Calendar::every(0us); }, "got 0 us"},
+      {[] { Calendar::every(-1us); }, "got -1 us"},
+      {[] { Calendar::every(Calendar::max_width + 1us); }, "must be 1 to"},
+      {[] { Calendar::every(1s, Time{-1us}); }, "1970"},
+      {[&] { Calendar::monthly(zone, 0); }, "must be 1 to 31, got 0"},
+      {[&] { Calendar::monthly(zone, 32); }, "must be 1 to 31, got 32"},
+      {[&] { Calendar::daily(zone, -1us); }, "got -1 us"},
+      {[&] { Calendar::daily(zone, 24h); }, "0 to 86399999999 us, got 86400000000 us"},
+      {[&] { Calendar::weekly(zone, std::chrono::weekday(9)); }, "0 to 6, got 9"},
+      {[] { TimeZone("a\nb", {}); }, "time zone \"a\\x0ab\": "},
+      {[] {
+         TimeZone("Far", {{Time{}, 27h}});
+       },
+       "26 hours"},
+      {[] {
+         TimeZone("Twice", {{Time{1us}, 1h}, {Time{1us}, 2h}});
+       },
+       "changes must rise: number 1 is at 1 us, the one before it at 1 us"}};
+  for (const auto& [make, said] : table) CHECK(names(refusal(make), said));
 }
 
 TEST_CASE("a time zone that was moved from is as it was", "[core][calendar]") {

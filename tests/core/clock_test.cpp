@@ -11,33 +11,25 @@
 using namespace sluice;
 using namespace std::chrono_literals;
 
-TEST_CASE("a virtual clock stands still until it is moved", "[core][clock]") {
-  VirtualClock clock;
-  CHECK(clock.now() == VirtualClock::default_start);
-  CHECK(to_word(clock.now()) == 946'684'800'000'000);
-  CHECK(clock.coarse_now() == clock.now());
-  CHECK(clock.advance(1us) == VirtualClock::default_start + 1us);
-  CHECK(clock.advance(-2us) == VirtualClock::default_start - 1us);
-  clock.set(to_time(7));
-  CHECK(clock.now() == to_time(7));
-}
-
-TEST_CASE("a virtual clock stays within 0 and 2^52 us, and does not move when told to leave",
+TEST_CASE("a virtual clock stands still until it is moved, and stays within 0 and 2^52 us",
           "[core][clock]") {
-  CHECK_THROWS_AS(VirtualClock(to_time(-1)), std::invalid_argument);
-  CHECK_THROWS_AS(VirtualClock(to_time(word_limit + 1)), std::invalid_argument);
-  CHECK_THROWS_AS(VirtualClock(Time::max()), std::invalid_argument);
+  VirtualClock from_2000;
+  CHECK(to_word(from_2000.now()) == 946'684'800'000'000);
+  CHECK(from_2000.now() == VirtualClock::default_start);
+  CHECK(from_2000.coarse_now() == from_2000.now());
+  for (const Time wrong : {to_time(-1), to_time(word_limit + 1), Time::max()}) {
+    CHECK_THROWS_AS(VirtualClock(wrong), std::invalid_argument);
+  }
   VirtualClock clock(to_time(0));
-  CHECK_THROWS_AS(clock.advance(-1us), std::out_of_range);
-  CHECK_THROWS_AS(clock.advance(Span{word_limit + 1}), std::out_of_range);
-  CHECK_THROWS_AS(clock.advance(Span::max()), std::out_of_range);
-  CHECK_THROWS_AS(clock.advance(Span::min()), std::out_of_range);
-  CHECK_THROWS_AS(clock.set(to_time(-1)), std::out_of_range);
-  CHECK_THROWS_AS(clock.set(to_time(word_limit + 1)), std::out_of_range);
+  for (const Span wrong : {Span{-1}, Span{word_limit + 1}, Span::max(), Span::min()}) {
+    CHECK_THROWS_AS(clock.advance(wrong), std::out_of_range);
+  }
+  for (const Time wrong : {to_time(-1), to_time(word_limit + 1)}) {
+    CHECK_THROWS_AS(clock.set(wrong), std::out_of_range);
+  }
   CHECK(clock.now() == to_time(0));
   CHECK(clock.advance(Span{word_limit}) == to_time(word_limit));
   CHECK_THROWS_AS(clock.advance(1us), std::out_of_range);
-  CHECK_THROWS_AS(clock.advance(Span::min()), std::out_of_range);
   CHECK(clock.advance(Span{-word_limit}) == to_time(0));
 }
 

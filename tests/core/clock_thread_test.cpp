@@ -1,34 +1,19 @@
 // The thread of objects that work in the background, and forks. Threading: as the cases say.
 #include "sluice/detail/clock_thread.hpp"
 
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <atomic>
-#include <functional>
 #include <optional>
 #include <thread>
 
 #include "sluice/extend/manual_reset_event.hpp"
 #include "sluice/memory_store.hpp"
 #include "tests/catch.hpp"
+#include "tests/support/in_child.hpp"
 
 using namespace sluice;
+using sluice::test::in_child;
 
 namespace {
-
-/// True if `body` returns true in a forked child, within ten seconds.
-bool holds_in_child(const std::function<bool()>& body) {
-  const pid_t child = ::fork();
-  REQUIRE(child >= 0);
-  if (child == 0) {
-    ::alarm(10);
-    ::_exit(body() ? 0 : 1);
-  }
-  int status = -1;
-  REQUIRE(::waitpid(child, &status, 0) == child);
-  return status == 0;
-}
 
 /// A thread that was started, and waits for ever.
 struct Waiting {
@@ -53,7 +38,7 @@ struct Waiting {
 TEST_CASE("a forked child does not have the thread, and ends the object all the same",
           "[core][clock_thread][realtime]") {
   Waiting parent;
-  CHECK(holds_in_child([&] {
+  CHECK(in_child([&] {
     if (parent.thread->is_running()) return false;
     parent.thread->stop();
     parent.thread.reset();
@@ -66,7 +51,7 @@ TEST_CASE("a forked child does not have the thread, and ends the object all the 
 
 TEST_CASE("a forked child may start the thread anew", "[core][clock_thread][realtime]") {
   Waiting parent;
-  CHECK(holds_in_child([&] {
+  CHECK(in_child([&] {
     ManualResetEvent called;
     parent.thread->start([&] {
       called.wake();

@@ -38,8 +38,7 @@ class HoldingStore final : public Store {
   std::promise<Completion> held_;
 };
 
-Task await_plan(Store& store, const TokenBucket& bucket, Decision& decision) {
-  const std::array steps{bucket.acquire_step("x"), bucket.acquire_step("y", 2)};
+Task await_plan(Store& store, std::span<const Step> steps, Decision& decision) {
   const auto [error, answer] = co_await awaitable_decide(store, steps);
   CHECK_FALSE(error);
   decision = answer;
@@ -141,6 +140,11 @@ void check_each_step(Store& store) {
   CHECK(decide(store, {user.acquire_step("t", 4), all.peek_step("t", 0)}, error, each).step == 0);
   CHECK_FALSE(each[0].allowed);
   CHECK(each[1].allowed);
+  const std::array steps{all.acquire_step("u"), user.acquire_step("t", 2)};
+  Decision awaited;
+  await_plan(store, steps, awaited).over.get();
+  CHECK(awaited.step == 1);
+  CHECK(awaited.remaining == 1);
 }
 
 void check_batch(Store& store) {
@@ -167,25 +171,18 @@ void check_batch(Store& store) {
 
 }  // namespace
 
-TEST_CASE("every form of a call gives the same answer on a store that answers at once",
+TEST_CASE("every form of a call gives the same answer, at once or from the store's thread",
           "[core][decide]") {
   VirtualClock clock;
-  const auto store = make_virtual_store(clock);
-  check_forms(*store);
-  check_errors(*store);
-  check_each_step(*store);
-  check_batch(*store);
-}
-
-TEST_CASE("every form of a call gives the same answer on a store that answers from its thread",
-          "[core][decide]") {
-  VirtualClock clock;
+  const auto at_once = make_virtual_store(clock);
   const auto inner = make_virtual_store(clock);
-  AsyncStore store(*inner);
-  check_forms(store);
-  check_errors(store);
-  check_each_step(store);
-  check_batch(store);
+  AsyncStore from_its_thread(*inner);
+  for (Store* const store : {at_once.get(), static_cast<Store*>(&from_its_thread)}) {
+    check_forms(*store);
+    check_errors(*store);
+    check_each_step(*store);
+    check_batch(*store);
+  }
 }
 
 TEST_CASE("many callers block on one store that answers from its thread", "[core][decide]") {
@@ -271,29 +268,6 @@ TEST_CASE("a store that answers at once may be asked by a thread that another st
   std::array<std::error_code, 2> errors;
   decide_batch(store, plans, each, errors);
   CHECK(each[0].allowed + each[1].allowed == 1);
-}
-
-TEST_CASE("a coroutine awaits a plan of several steps", "[core][decide]") {
-  const auto memory = make_memory_store();
-  const TokenBucket bucket{*memory, "api", Quota::per_hour(3)};
-  Decision decision;
-  await_plan(*memory, bucket, decision).over.get();
-  CHECK(decision.allowed);
-  CHECK(decision.step == 1);
-  CHECK(decision.remaining == 1);
-}
-
-TEST_CASE("a bound bucket has every form of a call", "[core][decide]") {
-  const auto memory = make_memory_store();
-  const TokenBucket bucket{*memory, "api", Quota::per_hour(4)};
-  const BoundTokenBucket alice = bucket.at("alice");
-  std::error_code error;
-  CHECK(alice.peek(error).remaining == 4);
-  CHECK(alice.try_acquire().remaining == 3);
-  CHECK(alice.future_try_acquire().get().remaining == 2);
-  Word left = 0;
-  alice.try_acquire_then(1, [&](std::error_code, const Decision& d) { left = d.remaining; });
-  CHECK(left == 1);
 }
 
 TEST_CASE("a thread that is cancelled gets the answer that it waits for, and ends behind the call",

@@ -51,21 +51,18 @@ TEST_CASE("SipHash-2-4 with 128 bits gives the published values", "[core][key]")
   }
 }
 
-TEST_CASE("two parts hash as one message that no other two parts make", "[core][key]") {
-  const auto hash = [](std::string_view a, std::string_view b) {
-    return sluice::detail::SipHash13(reference_key)(a, b);
+TEST_CASE("parts hash as one message that no other parts make", "[core][key]") {
+  const auto hash = [](auto... parts) {
+    return sluice::detail::SipHash13(reference_key)(std::string_view(parts)...);
   };
   CHECK(hash("a", "bc") != hash("ab", "c"));
   CHECK(hash("", "abc") != hash("abc", ""));
   CHECK(hash("a", "") != hash("", "a"));
   CHECK(hash("a", "bc") == hash("a", "bc"));
-  const auto hash3 = [](std::string_view a, std::string_view b, std::string_view c) {
-    return sluice::detail::SipHash13(reference_key)(a, b, c);
-  };
-  CHECK(hash3("a", "bc", "") == hash("a", "bc"));
-  CHECK(hash3("a", "bc", "d") != hash("a", "bc"));
-  CHECK(hash3("a", "bc", "d") != hash3("a", "b", "cd"));
-  CHECK(hash3("a", "bc", "d") != hash3("a", "bc", "e"));
+  CHECK(hash("a", "bc", "") == hash("a", "bc"));
+  CHECK(hash("a", "bc", "d") != hash("a", "bc"));
+  CHECK(hash("a", "bc", "d") != hash("a", "b", "cd"));
+  CHECK(hash("a", "bc", "d") != hash("a", "bc", "e"));
 }
 
 TEST_CASE("a key renders with its hash tag, and user input never makes one", "[core][key][C-013]") {
@@ -83,7 +80,8 @@ TEST_CASE("a key renders with its hash tag, and user input never makes one", "[c
   CHECK(out == "before {a}:b");
 }
 
-TEST_CASE("a part longer than 128 bytes is stored as its keyed hash", "[core][key]") {
+TEST_CASE("a key has two parts of 1 byte to 1 MiB, stored as keyed hashes from 129 bytes on",
+          "[core][key]") {
   const std::string edge(Key::max_plain_bytes, 'x');
   CHECK(render(Key{edge, "n"}) == "{" + edge + "}:n");
   const std::string hashed = render(KeyArg{edge + "x", "n"});
@@ -96,6 +94,11 @@ TEST_CASE("a part longer than 128 bytes is stored as its keyed hash", "[core][ke
   CHECK(render(KeyArg{hashed.substr(1, 33), "n"}) != hashed);
   const std::string large(Key::max_part_bytes, 'z');
   CHECK(render(Key{large, large}).size() == std::string("{#}:#").size() + 64);
+  CHECK(is_valid(Key{large, large}));
+  CHECK(is_valid(Key{std::string_view("\0", 1), "b"}));
+  for (const KeyArg& key : {KeyArg{"a", ""}, {"", "b"}, {large + "x", "b"}, {"a", large + "x"}}) {
+    CHECK_FALSE(is_valid(key));
+  }
 }
 
 TEST_CASE("different keys render differently, and use only bytes that mean nothing to Redis",
@@ -130,8 +133,12 @@ TEST_CASE("different keys render differently, and use only bytes that mean nothi
   CHECK(seen.size() > trials / 3);
 }
 
-TEST_CASE("a key's unit tells it from others, and limiters set it", "[core][key]") {
+TEST_CASE("a key's unit tells it from others, also their wait lines", "[core][key]") {
   const Key key("a", "b");
+  using detail::wait_line_name;
+  CHECK(wait_line_name(key) == wait_line_name({"another tag", "b"}));
+  CHECK(wait_line_name(key) != wait_line_name(key.with_unit("10s")));
+  CHECK(wait_line_name(key.with_unit("20s")) != wait_line_name(key.with_unit("10s")));
   CHECK(key.unit().empty());
   CHECK(key.with_unit("10/s").unit() == "10/s");
   CHECK_FALSE(key.with_unit("10/s") == key);
@@ -141,73 +148,51 @@ TEST_CASE("a key's unit tells it from others, and limiters set it", "[core][key]
   CHECK(key.with_unit(std::string(300, 'u')).unit() == std::string(255, 'u'));
 }
 
-TEST_CASE("those who wait for keys of different units stand in different lines", "[core][key]") {
-  using detail::wait_line_name;
-  const Key key("a", "b");
-  CHECK(wait_line_name(key) == wait_line_name({"another tag", "b"}));
-  CHECK(wait_line_name(key) != wait_line_name(key.with_unit("10s")));
-  CHECK(wait_line_name(key.with_unit("20s")) != wait_line_name(key.with_unit("10s")));
-}
-
 TEST_CASE("limiters name what they count in", "[core][key]") {
   VirtualClock clock;
   const auto store = make_virtual_store(clock);
-  const auto bucket = [&](const Quota& quota, Span interval = 1us) {
-    BucketOptions options;
-    options.refill = Refill::per_interval(interval);
-    return std::string(TokenBucket(*store, "b", quota, options).acquire_step("k").key.unit());
+  const auto unit = [](const auto& limiter) {
+    return std::string(limiter.acquire_step("k").key.unit());
   };
-  CHECK(bucket(Quota::per_second(10)) == "10/s");
-  CHECK(bucket(Quota::per_second(10).burst(3)) == "10/s");
-  CHECK(bucket(Quota::per_minute(600)) == "10/s");
-  CHECK(bucket(Quota::per_minute(50)) == "50/min");
-  CHECK(bucket(Quota::per_day(1)) == "1/day");
-  CHECK(bucket(Quota::per(7, 13s)) == "7/13s");
-  CHECK(bucket(Quota::per(1, 3us)) == "20000000/min");
-  CHECK(bucket(Quota::per(1, 11us)) == "1/11us");
-  CHECK(bucket(Quota::per_second(10), 90s) == "10/s@90s");
-  const auto windows = [&](std::vector<WindowLimit> limits) {
-    return std::string(SlidingWindow(*store, "w", std::move(limits)).acquire_step("k").key.unit());
-  };
-  CHECK(windows({{10, 1s}}) == "1s,grants");
-  CHECK(windows({{10, 1s}, {100, 1min}}) == "1s+1min,grants");
-  CHECK(windows({{20, 1s}, {200, 1min}}) == "1s+1min,grants");
-  CHECK(SlidingWindowCounter(*store, "c", {10, 90s}).acquire_step("k").key.unit() == "90s");
-  const auto calendar = [&](const Calendar& when) {
-    return std::string(FixedWindow(*store, "f", 10, when).acquire_step("k").key.unit());
-  };
-  CHECK(calendar(Calendar::every(1min)) == "1min");
-  CHECK(calendar(Calendar::every(1h, Time{90s})) == "1h+90s");
-  CHECK(calendar(Calendar::daily()) == "daily@UTC");
-  CHECK(calendar(Calendar::weekly()) == "weekly@UTC");
-  CHECK(calendar(Calendar::monthly()) == "monthly@UTC");
-  CHECK(SlotLock(*store, "l", 1s).acquire_step("k").key.unit().empty());
-}
-
-TEST_CASE("a key has two parts of 1 byte to 1 MiB", "[core][key]") {
-  const std::string large(Key::max_part_bytes, 'x');
-  CHECK(is_valid(Key{"a", "b"}));
-  CHECK(is_valid(Key{large, large}));
-  CHECK(is_valid(Key{std::string_view("\0", 1), "b"}));
-  CHECK_FALSE(is_valid(Key{"a", ""}));
-  CHECK_FALSE(is_valid(Key{"", "b"}));
-  CHECK_FALSE(is_valid(KeyArg{large + "x", "b"}));
-  CHECK_FALSE(is_valid(KeyArg{"a", large + "x"}));
+  for (const auto& [quota, name] : {std::pair{Quota::per_second(10).burst(3), "10/s"},
+                                    {Quota::per_minute(600), "10/s"},
+                                    {Quota::per_minute(50), "50/min"},
+                                    {Quota::per_day(1), "1/day"},
+                                    {Quota::per(7, 13s), "7/13s"},
+                                    {Quota::per(1, 3us), "20000000/min"},
+                                    {Quota::per(1, 11us), "1/11us"}}) {
+    CHECK(unit(TokenBucket(*store, "b", quota)) == name);
+  }
+  CHECK(unit(TokenBucket(*store, "b", Quota::per_second(10),
+                         {.refill = Refill::per_interval(90s)})) == "10/s@90s");
+  CHECK(unit(SlidingWindow(*store, "w", {{10, 1s}})) == "1s,grants");
+  for (const Word limit : {10, 20}) {
+    CHECK(unit(SlidingWindow(*store, "w", {{limit, 1s}, {10 * limit, 1min}})) == "1s+1min,grants");
+  }
+  CHECK(unit(SlidingWindowCounter(*store, "c", {10, 90s})) == "90s");
+  for (const auto& [calendar, name] : {std::pair{Calendar::every(1min), "1min"},
+                                       {Calendar::every(1h, Time{90s}), "1h+90s"},
+                                       {Calendar::daily(), "daily@UTC"},
+                                       {Calendar::monthly(), "monthly@UTC"}}) {
+    CHECK(unit(FixedWindow(*store, "f", 10, calendar)) == name);
+  }
+  CHECK(unit(SlotLock(*store, "l", 1s)).empty());
 }
 
 TEST_CASE("the tag of a number is its decimal digits", "[core][key]") {
-  CHECK(Key(0).tag() == "0");
-  CHECK(Key(42).tag() == "42");
-  CHECK(Key(-42).tag() == "-42");
-  CHECK(Key(std::int8_t{-128}).tag() == "-128");
-  CHECK(Key(std::uint8_t{65}).tag() == "65");
-  CHECK(Key(std::uint16_t{65535}).tag() == "65535");
-  CHECK(Key(42U).tag() == "42");
-  CHECK(Key(LLONG_MIN).tag() == "-9223372036854775808");
-  CHECK(Key(LLONG_MAX).tag() == "9223372036854775807");
-  CHECK(Key(ULLONG_MAX).tag() == "18446744073709551615");
-  CHECK(Key(42).name().empty());
-  CHECK(Key(42, "uploads").name() == "uploads");
+  for (const auto& [key, digits] : {std::pair{Key(0), "0"},
+                                    {Key(-42), "-42"},
+                                    {Key(std::int8_t{-128}), "-128"},
+                                    {Key(std::uint8_t{65}), "65"},
+                                    {Key(std::uint16_t{65535}), "65535"},
+                                    {Key(42U), "42"},
+                                    {Key(LLONG_MIN), "-9223372036854775808"},
+                                    {Key(LLONG_MAX), "9223372036854775807"},
+                                    {Key(ULLONG_MAX), "18446744073709551615"}}) {
+    CHECK(key.tag() == digits);
+    CHECK(key.name().empty());
+    CHECK(key == Key(digits));
+  }
   CHECK(Key(42, "uploads") == Key("42", "uploads"));
   CHECK_FALSE(Key(42) == Key(43));
   CHECK(render(Key(-1, "n")) == "{-1}:n");
@@ -220,6 +205,8 @@ TEST_CASE("a key of a number keeps its digits, through copies, steps and plans",
   CHECK(step.key == Key("123456789", "b").with_unit("1/s"));
   const std::array steps{bucket.acquire_step(7), bucket.acquire_step(8)};
   CHECK(decide(bucket.store(), steps));
+  CHECK(bucket.try_acquire(0).remaining == 2);  // which is no null pointer
+  CHECK(bucket.at("0").try_acquire().remaining == 1);
   const OwnedPlan owned(step);
   CHECK(owned.view().steps()[0].key == Key("123456789", "b").with_unit("1/s"));
   Key key("text", "n");
@@ -228,45 +215,6 @@ TEST_CASE("a key of a number keeps its digits, through copies, steps and plans",
   key = Key("other");
   CHECK(copy == Key("-9223372036854775808", "m"));
   CHECK(key.tag() == "other");
-}
-
-TEST_CASE("a number and its digits are one key to every limiter", "[core][key]") {
-  VirtualClock clock;
-  const auto store = make_virtual_store(clock);
-  const TokenBucket bucket(*store, "bucket", Quota::per_second(1));
-  CHECK(bucket.try_acquire(0));
-  CHECK_FALSE(bucket.try_acquire("0"));
-  CHECK(bucket.try_acquire(Key(0, "uploads")));
-  CHECK_FALSE(bucket.at(0).try_acquire());
-  const SlidingWindow windows(*store, "windows", {{1, 1s}});
-  CHECK(windows.try_acquire(-5));
-  CHECK_FALSE(windows.peek("-5"));
-  const SlotLock lock(*store, "lock", 1s);
-  CHECK(lock.try_acquire(7));
-  CHECK_FALSE(lock.try_acquire("7"));
-  const ConcurrencyLimiter jobs(*store, "jobs", 1);
-  const Lease lease = jobs.try_acquire(7U);
-  CHECK(lease);
-  CHECK_FALSE(jobs.try_acquire("7").decision().allowed);
-  const UtilizationShedder shedder(*store, "shedder");
-  CHECK(shedder.try_acquire(7, "critical"));
-  CHECK(bucket.acquire(9, 1, 0s));
-  CHECK_FALSE(bucket.acquire("9", 1, 0s));
-}
-
-TEST_CASE("a tag that is a null pointer is an invalid key, and nothing crashes", "[core][key]") {
-  const char* const null = nullptr;
-  CHECK(Key(null).tag().empty());
-  CHECK(Key(null) == Key(""));
-  CHECK(Key(null, "name") == Key("", "name"));
-  VirtualClock clock;
-  const TokenBucket bucket(make_virtual_store(clock), "b", Quota::per_second(1));
-  std::error_code error;
-  CHECK_FALSE(bucket.try_acquire(null, error));
-  CHECK(error == Errc::invalid_key);
-  CHECK_FALSE(bucket.acquire(null, 1, 0s, {}, error));
-  CHECK(error == Errc::invalid_key);
-  CHECK_THROWS_AS(bucket.try_acquire(null), std::system_error);
 }
 
 TEST_CASE("a key of text is a constant where its text is one", "[core][key]") {

@@ -199,9 +199,15 @@ Step aimed(Random& random, Step step, const Subject& subject) {
 
 }  // namespace
 
-TEST_CASE("a row describes itself fully", "[core][rows]") {
+TEST_CASE("a row describes itself fully, in the order of its id", "[core][rows]") {
+  int last = -1;
   for (const Operation* row : operations()) {
     CAPTURE(row->name);
+    CHECK(row->id > last);
+    last = row->id;
+    CHECK((row->apply != nullptr) != (row->decide != nullptr));
+    CHECK((row->check != nullptr && row->ttl != nullptr));
+    CHECK(row->argument_count <= max_arguments);
     for (const auto& faults :
          {faults_of_arguments(*row), faults_of_grants(*row), faults_without_store(*row)}) {
       CHECK(faults == std::vector<std::string>());

@@ -24,14 +24,20 @@ struct Own {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("a token without a source never stops", "[core][stop]", Standard, Own) {
+TEMPLATE_TEST_CASE("a token without a source never stops, and one behind the request at once",
+                   "[core][stop]", Standard, Own) {
+  int calls = 0;
+  const auto count = [&calls] { ++calls; };
+  using Callback = typename TestType::template Callback<decltype(count)>;
   const typename TestType::Token token;
   CHECK_FALSE(token.stop_possible());
   CHECK_FALSE(token.stop_requested());
-  int calls = 0;
-  const auto count = [&calls] { ++calls; };
-  { const typename TestType::template Callback<decltype(count)> callback(token, count); }
+  { const Callback callback(token, count); }
   CHECK(calls == 0);
+  typename TestType::Source source;
+  source.request_stop();
+  const Callback callback(source.get_token(), count);
+  CHECK(calls == 1);
 }
 
 TEMPLATE_TEST_CASE("the first stop request calls every callback that has not ended, once",
@@ -55,16 +61,6 @@ TEMPLATE_TEST_CASE("the first stop request calls every callback that has not end
   CHECK(token.stop_requested());
   CHECK(source.stop_requested());
   CHECK(calls == 2);
-}
-
-TEMPLATE_TEST_CASE("a callback behind the stop request is called by its constructor",
-                   "[core][stop]", Standard, Own) {
-  typename TestType::Source source;
-  source.request_stop();
-  int calls = 0;
-  const auto count = [&calls] { ++calls; };
-  const typename TestType::template Callback<decltype(count)> callback(source.get_token(), count);
-  CHECK(calls == 1);
 }
 
 TEMPLATE_TEST_CASE("a callback may end itself, the next one and the source", "[core][stop]",

@@ -72,7 +72,7 @@ TEST_CASE("a limiter owns the store that it is given as a pointer, together with
   });
 }
 
-TEST_CASE("a limiter shares a store with its other owners", "[core][store_handle]") {
+TEST_CASE("a limiter shares a store with its other owners, or borrows it", "[core][store_handle]") {
   for_each_limiter([](const std::string& key, auto make, auto ask) {
     INFO(key);
     const std::shared_ptr<MemoryStore> store = make_memory_store();
@@ -82,26 +82,20 @@ TEST_CASE("a limiter shares a store with its other owners", "[core][store_handle
       const auto limiter = make(given);
       CHECK(ask(limiter, error));
       CHECK(store.use_count() == 2);
+      const auto borrows = make(*store);
+      CHECK(ask(borrows, error));
+      CHECK(store.use_count() == 2);
     }
     CHECK(store.use_count() == 1);
   });
 }
 
-TEST_CASE("a limiter borrows the store that it is given by reference", "[core][store_handle]") {
-  const std::shared_ptr<Store> store = make_memory_store();
-  { CHECK(TokenBucket(*store, "b", quota).try_acquire("a")); }
-  CHECK(store.use_count() == 1);
-  CHECK_FALSE(store->life().is_over());
-}
-
-TEST_CASE("a bucket that is bound to a key keeps the store", "[core][store_handle]") {
+TEST_CASE("a bound bucket keeps the store, and so does a limiter that was moved from",
+          "[core][store_handle]") {
   std::optional<TokenBucket> bucket(std::in_place, make_memory_store(), "b", quota);
   const BoundTokenBucket bound = bucket->at("a");
   bucket.reset();
   CHECK(bound.try_acquire());
-}
-
-TEST_CASE("a limiter that was moved from still has its store", "[core][store_handle]") {
   TokenBucket from(make_memory_store(), "b", quota);
   const TokenBucket to = std::move(from);
   std::error_code error;

@@ -54,26 +54,24 @@ Verdict refused(Word retry_after) { return {Verdict::refused, 0, retry_after, re
 
 }  // namespace
 
-TEST_CASE("a completion delivers its outcome once", "[core][store]") {
-  Heard heard;
+TEST_CASE("a completion delivers its outcome once, and shut_down if it is destroyed unused",
+          "[core][store]") {
+  Heard used;
+  Heard unused;
   {
-    Completion done = heard.completion();
+    const Completion never_called = unused.completion();
+    Completion done = used.completion();
     CHECK(done);
     Outcome outcome;
     outcome.decision.remaining = 3;
     done(outcome);
     CHECK_FALSE(done);
   }
-  CHECK(heard.times == 1);
-  CHECK(heard.decision.remaining == 3);
-}
-
-TEST_CASE("a completion that is destroyed unused delivers shut_down", "[core][store]") {
-  Heard heard;
-  { const Completion done = heard.completion(); }
-  CHECK(heard.times == 1);
-  CHECK(heard.error == Errc::shut_down);
-  CHECK(heard.error == Failure::not_executed);
+  CHECK(used.times == 1);
+  CHECK(used.decision.remaining == 3);
+  CHECK(unused.times == 1);
+  CHECK(unused.error == Errc::shut_down);
+  CHECK(unused.error == Failure::not_executed);
 }
 
 TEST_CASE("a completion that was moved from delivers nothing", "[core][store]") {
@@ -99,31 +97,36 @@ TEST_CASE("a completion that was moved from delivers nothing", "[core][store]") 
 TEST_CASE("a plan's fault is found before any state is looked at, and names its step",
           "[core][plan]") {
   const std::string large(Key::max_part_bytes + 1, 'x');
-  const std::vector<Step> many(Plan::max_steps + 1, step_of("a", "n"));
-  const auto fault_of = [](const std::vector<Step>& steps) {
-    return find_fault(Plan(std::span(steps)));
-  };
-  const auto is = [](const PlanFault& fault, Errc code, int step) {
-    return fault.error == make_error_code(code) && fault.step == step;
-  };
-  CHECK_FALSE(fault_of({step_of("a", "n")}).error);
-  CHECK_FALSE(fault_of({step_of("a", "n"), step_of("a", "m"), step_of("b", "n")}).error);
-  CHECK(is(fault_of({}), Errc::invalid_plan, 0));
-  CHECK(is(fault_of(many), Errc::invalid_plan, 0));
-  CHECK(is(fault_of({step_of("", "n")}), Errc::invalid_key, 0));
-  CHECK(is(fault_of({step_of("a", "n"), step_of("a", "")}), Errc::invalid_key, 1));
-  CHECK(is(fault_of({step_of("a", "n"), step_of("b", "n"), step_of(large, "n")}), Errc::invalid_key,
-           2));
-  CHECK(is(fault_of({step_of("a", "n"), step_of("a", "n")}), Errc::duplicate_key, 1));
-  CHECK(is(fault_of({step_of("a", "n"), step_of("b", "n"), step_of("b", "n")}), Errc::duplicate_key,
-           2));
-  CHECK(is(fault_of({step_of("a", "n"), step_of("b", "n", -1)}), Errc::invalid_cost, 1));
-  CHECK(is(fault_of({step_of("a", "n", 6)}), Errc::cost_exceeds_capacity, 0));
-  std::vector<Step> most;
   std::vector<std::string> names;
   for (std::size_t i = 0; i < Plan::max_steps; ++i) names.push_back(std::to_string(i));
+  std::vector<Step> most;
   for (const std::string& name : names) most.push_back(step_of("a", name));
-  CHECK_FALSE(fault_of(most).error);
+  std::vector<Step> too_many = most;
+  too_many.push_back(step_of("a", "n"));
+  const Step sound = step_of("a", "n");
+  const Step other = step_of("b", "n");
+  for (const auto& steps : {std::vector{sound}, {sound, step_of("a", "m"), other}, most}) {
+    CHECK_FALSE(find_fault(Plan(std::span(steps))).error);
+  }
+  struct Faulty {
+    std::vector<Step> steps;
+    Errc error;
+    int step;
+  };
+  for (const auto& [steps, error, step] :
+       {Faulty{{}, Errc::invalid_plan, 0},
+        {too_many, Errc::invalid_plan, 0},
+        {{step_of("", "n")}, Errc::invalid_key, 0},
+        {{sound, step_of("a", "")}, Errc::invalid_key, 1},
+        {{sound, other, step_of(large, "n")}, Errc::invalid_key, 2},
+        {{sound, sound}, Errc::duplicate_key, 1},
+        {{sound, other, other}, Errc::duplicate_key, 2},
+        {{sound, step_of("b", "n", -1)}, Errc::invalid_cost, 1},
+        {{step_of("a", "n", 6)}, Errc::cost_exceeds_capacity, 0}}) {
+    const PlanFault fault = find_fault(Plan(std::span(steps)));
+    CHECK(fault.error == error);
+    CHECK(fault.step == step);
+  }
 }
 
 TEST_CASE("a refused plan is decided by the step that must be waited for longest", "[core][plan]") {
@@ -178,20 +181,6 @@ TEST_CASE("a plan keeps its deadline and its stop token", "[core][plan]") {
   CHECK_FALSE(Plan(step).stop().stop_possible());
 }
 
-TEST_CASE("the table of operations is in the order of its ids", "[core][operation]") {
-  int last = -1;
-  for (const Operation* each : operations()) {
-    const Operation& row = *each;
-    INFO(row.name);
-    CHECK(row.id > last);
-    last = row.id;
-    CHECK((row.apply != nullptr) != (row.decide != nullptr));
-    CHECK(row.check != nullptr);
-    CHECK(row.ttl != nullptr);
-    CHECK(row.argument_count <= max_arguments);
-  }
-}
-
 TEST_CASE("a limiter puts its name where a key has none, and refuses a name that cannot be",
           "[core][limiter]") {
   VirtualClock clock;
@@ -212,22 +201,26 @@ TEST_CASE("a limiter puts its name where a key has none, and refuses a name that
       std::invalid_argument);
 }
 
-TEST_CASE("a limiter bound to a key spends that key's tokens", "[core][limiter]") {
+TEST_CASE("a limiter bound to a key spends that key's tokens, in every form", "[core][limiter]") {
   VirtualClock clock;
   const auto store = make_virtual_store(clock);
-  const TokenBucket bucket{*store, "api", Quota::per_second(1).burst(3)};
+  const TokenBucket bucket{*store, "api", Quota::per_second(1).burst(5)};
   BoundTokenBucket alice = bucket.at("alice");
-  CHECK(alice.try_acquire().remaining == 2);
-  CHECK(bucket.try_acquire("alice").remaining == 1);
+  CHECK(alice.try_acquire().remaining == 4);
+  CHECK(bucket.try_acquire("alice").remaining == 3);
   const BoundTokenBucket moved = std::move(alice);
-  std::error_code error;
+  CHECK(moved.future_try_acquire().get().remaining == 2);
+  Word left = 0;
+  moved.try_acquire_then(1, [&](std::error_code, const Decision& d) { left = d.remaining; });
+  CHECK(left == 1);
+  std::error_code error = Errc::unknown;
   CHECK(moved.try_acquire(1, error).remaining == 0);
-  CHECK_FALSE(moved.try_acquire(error).allowed);
   CHECK_FALSE(error);
+  CHECK_FALSE(moved.try_acquire(error).allowed);
   CHECK_FALSE(moved.peek());
   CHECK(moved.peek(0, error).allowed);
   CHECK_THROWS_AS(bucket.at(""), std::system_error);
-  CHECK_FALSE(moved.try_acquire(4, error).allowed);
+  CHECK_FALSE(moved.try_acquire(6, error).allowed);
   CHECK(error == Errc::cost_exceeds_capacity);
   CHECK_THROWS_AS(moved.try_acquire(-1), std::system_error);
 }

@@ -2,6 +2,7 @@
 // error for empty text. Threading: single-threaded.
 #include "sluice/detail/arguments.hpp"
 
+#include <functional>
 #include <string>
 
 #include "sluice/http.hpp"
@@ -12,7 +13,7 @@
 
 using namespace sluice;
 using namespace std::chrono_literals;
-using test::contains_text;
+using namespace sluice::test;
 
 namespace {
 
@@ -25,16 +26,9 @@ struct OwnString {
   operator std::string_view() const { return "own"; }  // NOLINT: converts
 };
 
-template <class Call>
-std::string refusal_of(Call call) {
-  try {
-    call();
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  } catch (const std::system_error& error) {
-    return error.what();
-  }
-  return "no refusal";
+/// Each of these calls is refused with an exception that says this.
+void are_refused(const std::string& what, std::initializer_list<std::function<void()>> calls) {
+  for (const auto& call : calls) CHECK_THROWS_WITH(call(), contains_text(what));
 }
 
 struct Fixture {
@@ -78,62 +72,52 @@ TEST_CASE("A null pointer as a part of a key is an empty part", "[core][text_arg
 TEST_CASE("A null pointer as a limiter's name is refused as an empty name", "[core][text_arg]") {
   const Fixture fixture;
   const auto& store = fixture.store;
-  const auto empty_name = contains_text("name must have 1 byte to 1 MiB, got 0 bytes");
-  const auto quota = Quota::per_second(10);
-  CHECK_THAT(refusal_of([&] { TokenBucket(store, nothing, quota); }), empty_name);
-  CHECK_THAT(refusal_of([&] { SharedTokenBucket(store, nothing); }), empty_name);
-  CHECK_THAT(refusal_of([&] { SlidingWindow(store, nothing, {{25, 5s}}); }), empty_name);
-  CHECK_THAT(refusal_of([&] { SlidingWindowCounter(store, nothing, {25, 5s}); }), empty_name);
-  CHECK_THAT(refusal_of([&] { SharedSlidingWindow(store, nothing); }), empty_name);
-  CHECK_THAT(refusal_of([&] { FixedWindow(store, nothing, 10, Calendar::every(1min)); }),
-             empty_name);
-  CHECK_THAT(refusal_of([&] { ConcurrencyLimiter(store, nothing, 2); }), empty_name);
-  CHECK_THAT(refusal_of([&] {
-               FleetShedder(store, nothing, 10, {{"all", FleetShare::percent(100)}});
-             }),
-             empty_name);
-  CHECK_THAT(refusal_of([&] { UtilizationShedder(store, nothing); }), empty_name);
-  CHECK_THAT(refusal_of([&] { SlotLock(store, nothing, 1s); }), empty_name);
-  CHECK_THAT(refusal_of([&] { Gates(store, nothing, {"kind"}); }), empty_name);
+  are_refused("name must have 1 byte to 1 MiB, got 0 bytes",
+              {[&] { TokenBucket(store, nothing, Quota::per_second(10)); },
+               [&] { SharedTokenBucket(store, nothing); },
+               [&] {
+                 SlidingWindow(store, nothing, {{25, 5s}});
+               },
+               [&] {
+                 SlidingWindowCounter(store, nothing, {25, 5s});
+               },
+               [&] { SharedSlidingWindow(store, nothing); },
+               [&] { FixedWindow(store, nothing, 10, Calendar::every(1min)); },
+               [&] { ConcurrencyLimiter(store, nothing, 2); },
+               [&] {
+                 FleetShedder(store, nothing, 10, {{"all", FleetShare::percent(100)}});
+               },
+               [&] { UtilizationShedder(store, nothing); }, [&] { SlotLock(store, nothing, 1s); },
+               [&] { Gates(store, nothing, {"kind"}); }});
 }
 
 TEST_CASE("A null pointer as a tier is an unknown tier", "[core][text_arg]") {
   const Fixture fixture;
   const FleetShedder fleet(fixture.store, "fleet", 10, {{"all", FleetShare::percent(100)}});
-  const auto unknown = contains_text("tier \"\"");
+  const UtilizationShedder shedder(fixture.store, "shedder");
+  are_refused("tier \"\"",
+              {[&] { (void)fleet.try_acquire(nothing); }, [&] { (void)fleet.peek(nothing); },
+               [&] { (void)fleet.share_of(nothing); }, [&] { (void)shedder.try_acquire(nothing); },
+               [&] { (void)shedder.peek("host", nothing); }, [&] { (void)shedder.tier(nothing); }});
   std::error_code error;
-  CHECK_THAT(refusal_of([&] { (void)fleet.try_acquire(nothing); }), unknown);
-  CHECK_THAT(refusal_of([&] { (void)fleet.peek(nothing); }), unknown);
-  CHECK_THAT(refusal_of([&] { (void)fleet.share_of(nothing); }), unknown);
   CHECK_FALSE(fleet.try_acquire(nothing, error).decision().allowed);
   CHECK(error == Errc::invalid_argument);
-  CHECK_THAT(refusal_of([&] {
-               FleetShedder(fixture.store, "fleet", 10, {{nothing, FleetShare::percent(100)}});
-             }),
-             contains_text("a tier needs a name"));
-  const UtilizationShedder shedder(fixture.store, "shedder");
-  CHECK_THAT(refusal_of([&] { (void)shedder.try_acquire(nothing); }), unknown);
-  CHECK_THAT(refusal_of([&] { (void)shedder.peek("host", nothing); }), unknown);
-  CHECK_THAT(refusal_of([&] { (void)shedder.tier(nothing); }), unknown);
+  are_refused("a tier needs a name", {[&] {
+                FleetShedder(fixture.store, "fleet", 10, {{nothing, FleetShare::percent(100)}});
+              }});
 }
 
-TEST_CASE("A scope's null kind is unknown, and its null id empty", "[core][text_arg][gates]") {
+TEST_CASE("A scope's null kind is unknown, and its null id empty; an id may be a number",
+          "[core][text_arg][gates]") {
   const Fixture fixture;
   const Gates gates(fixture.store, "gates", {"account"});
-  CHECK_THAT(refusal_of([&] { (void)gates.scope(nothing, "1"); }),
-             contains_text("unknown kind of scope \"\"; there are \"account\""));
-  CHECK_THAT(refusal_of([&] { (void)gates.scope("account", nothing); }),
-             contains_text("the id of a scope must have 1 byte to 1 MiB, got 0 bytes"));
-  CHECK_THAT(refusal_of([&] {
-               Gates(fixture.store, "gates", {"account", nothing});
-             }),
-             contains_text("a kind of scope must have 1 to 64 bytes and no '=', got \"\""));
-}
-
-TEST_CASE("A scope's id may be a number, 0 as well", "[core][text_arg][gates]") {
-  const Fixture fixture;
-  const Gates gates(fixture.store, "gates", {"account"});
-  CHECK(gates.scope("account", 42).key() == gates.scope("account", "42").key());
+  are_refused("unknown kind of scope \"\"; there are \"account\"",
+              {[&] { (void)gates.scope(nothing, "1"); }});
+  are_refused("the id of a scope must have 1 byte to 1 MiB, got 0 bytes",
+              {[&] { (void)gates.scope("account", nothing); }});
+  are_refused("a kind of scope must have 1 to 64 bytes and no '=', got \"\"", {[&] {
+                Gates(fixture.store, "gates", {"account", nothing});
+              }});
   CHECK(gates.scope("account", 0).key() == gates.scope("account", "0").key());
   CHECK(gates.scope("account", -7L).key() == gates.scope("account", "-7").key());
   CHECK(gates.scope("account", ~0ULL).key() ==
@@ -141,22 +125,19 @@ TEST_CASE("A scope's id may be a number, 0 as well", "[core][text_arg][gates]") 
 }
 
 TEST_CASE("A null pointer to be parsed is an empty text", "[core][text_arg]") {
-  CHECK_THAT(refusal_of([] { Quota::parse(nothing); }),
-             contains_text("expected a whole number at byte 1, got \"\""));
+  are_refused("expected a whole number at byte 1, got \"\"", {[] { Quota::parse(nothing); }});
   CHECK_FALSE(host_cpu(nothing));
   CHECK_FALSE(process_cpu(nothing, nothing));
   CHECK_FALSE(proc_cpu_source(CpuOf::host, nothing)->read());
   CHECK(TimeZone(nothing, {{Time{}, Span{0}}}).name().empty());
   CHECK(testing::FaultScript(nothing).is_over());
-  CHECK_THAT(refusal_of([] { (void)testing::parse_trace(nothing); }),
-             contains_text("a trace begins with its title"));
+  are_refused("a trace begins with its title", {[] { (void)testing::parse_trace(nothing); }});
 }
 
 TEST_CASE("A null pointer as a text of a response's headers is an empty text",
           "[core][text_arg][http]") {
   const auto quota = Quota::per_second(10);
-  CHECK_THAT(refusal_of([&] { http::Policy(nothing, quota); }),
-             contains_text("a policy needs a name"));
+  are_refused("a policy needs a name", {[&] { http::Policy(nothing, quota); }});
   const http::Policy policy("p", quota, {.partition = nothing, .unit = nothing});
   CHECK(policy.partition().empty());
   CHECK(policy.unit().empty());

@@ -34,13 +34,15 @@ TEST_CASE("a decision reads as a line of a log", "[core][text]") {
 }
 
 TEST_CASE("every source has a name of its own", "[core][text]") {
-  CHECK(to_string(Source::memory) == "memory");
-  CHECK(to_string(Source::virtual_store) == "virtual");
-  CHECK(to_string(Source::redis) == "redis");
-  CHECK(to_string(Source::other) == "other");
-  CHECK(to_string(Source::fallback) == "fallback");
-  CHECK(to_string(Source::policy) == "policy");
-  CHECK(written(Source::redis) == "redis");
+  for (const auto& [source, name] : {std::pair{Source::memory, "memory"},
+                                     {Source::virtual_store, "virtual"},
+                                     {Source::redis, "redis"},
+                                     {Source::other, "other"},
+                                     {Source::fallback, "fallback"},
+                                     {Source::policy, "policy"}}) {
+    CHECK(to_string(source) == name);
+    CHECK(written(source) == name);
+  }
 }
 
 TEST_CASE("a key is written as exceptions show it, and a string beside it as it is",
