@@ -3,41 +3,26 @@
 #include <vector>
 
 #include "sluice/limit_table.hpp"
-#include "tests/catch.hpp"
+#include "tests/support/refusals.hpp"
 
 namespace sluice::test {
 
 using namespace std::chrono_literals;
 using Lines = std::vector<std::string>;
 
-namespace {
-
-/// The message of the exception.
-template <class Call>
-std::string rejected(Call call) {
-  try {
-    call();
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return "accepted";
-}
-
-}  // namespace
-
 TEST_CASE("each key and each tier stands once in a list", "[tables]") {
   LimitList list(Quota::per_second(10));
   list.tier("gold", Quota::per_second(100)).assign("alice", "gold").limit("bob", Quota::never());
   const LimitList before = list;
-  CHECK(rejected([&] { list.tier("gold", Quota::per_second(5)); }) ==
+  CHECK(refusal([&] { list.tier("gold", Quota::per_second(5)); }) ==
         "tier \"gold\" stands twice: with 100/s and with 5/s");
-  CHECK(rejected([&] { list.limit("alice", Quota::per_second(5)); }) ==
+  CHECK(refusal([&] { list.limit("alice", Quota::per_second(5)); }) ==
         "key \"alice\" stands twice: with tier \"gold\" and with 5/s");
-  CHECK(rejected([&] { list.assign("bob", "gold"); }) ==
+  CHECK(refusal([&] { list.assign("bob", "gold"); }) ==
         "key \"bob\" stands twice: with never and with tier \"gold\"");
-  CHECK(rejected([&] { list.allow("bob"); }) ==
+  CHECK(refusal([&] { list.allow("bob"); }) ==
         "key \"bob\" stands twice: with never and with unlimited");
-  CHECK(rejected([&] { list.deny("alice"); }) ==
+  CHECK(refusal([&] { list.deny("alice"); }) ==
         "key \"alice\" stands twice: with tier \"gold\" and with never");
   CHECK(list == before);
 }
@@ -45,46 +30,46 @@ TEST_CASE("each key and each tier stands once in a list", "[tables]") {
 TEST_CASE("a tier that does not exist is named with the nearest one", "[tables]") {
   LimitList list(100);
   list.tier("gold", 1000).tier("silver", 500);
-  CHECK(rejected([&] { list.assign("a", "glod"); }) ==
+  CHECK(refusal([&] { list.assign("a", "glod"); }) ==
         "key \"a\": there is no tier \"glod\"; did you mean \"gold\"?");
-  CHECK(rejected([&] { list.assign("a", "platinum"); }) ==
+  CHECK(refusal([&] { list.assign("a", "platinum"); }) ==
         "key \"a\": there is no tier \"platinum\"");
-  CHECK(rejected([&] { list.assign("a", std::string(1 << 20, 'x')); }).size() < 200);
+  CHECK(refusal([&] { list.assign("a", std::string(1 << 20, 'x')); }).size() < 200);
   CHECK(list.rows().empty());
 }
 
 TEST_CASE("names of tiers and keys have 1 byte to 1 MiB", "[tables]") {
   LimitList list(100);
   const std::string longest(Key::max_part_bytes, 'k');
-  CHECK(rejected([&] { list.limit("", 1); }) ==
+  CHECK(refusal([&] { list.limit("", 1); }) ==
         "the name of a key must be 1 byte to 1 MiB long, got 0 bytes");
-  CHECK(rejected([&] { list.limit(longest + "k", 1); }) ==
+  CHECK(refusal([&] { list.limit(longest + "k", 1); }) ==
         "the name of a key must be 1 byte to 1 MiB long, got 1048577 bytes");
-  CHECK(rejected([&] { list.tier("", 1); }) ==
+  CHECK(refusal([&] { list.tier("", 1); }) ==
         "the name of a tier must be 1 byte to 1 MiB long, got 0 bytes");
   list.limit(longest, 1);
   CHECK(list.rows().size() == 1);
 }
 
 TEST_CASE("limits out of range are rejected with whose they are", "[tables]") {
-  CHECK(rejected([] { (void)LimitList(-1); }) ==
+  CHECK(refusal([] { (void)LimitList(-1); }) ==
         "everyone: the limit must be 0 to 2^40, or unlimited, got -1");
   LimitList counts(Word{1} << 40);
   counts.limit("a", unlimited).limit("b", 0);
-  CHECK(rejected([&] { counts.limit("c", (Word{1} << 40) + 1); }) ==
+  CHECK(refusal([&] { counts.limit("c", (Word{1} << 40) + 1); }) ==
         "key \"c\": the limit must be 0 to 2^40, or unlimited, got 1099511627777");
-  CHECK(rejected([&] { counts.tier("t", unlimited - 1); }).rfind("tier \"t\": the limit must", 0) ==
+  CHECK(refusal([&] { counts.tier("t", unlimited - 1); }).rfind("tier \"t\": the limit must", 0) ==
         0);
 
   LimitList windows(WindowLimits{{10, 1s}, {100, 1min}});
-  CHECK(rejected([&] {
+  CHECK(refusal([&] {
           windows.limit("a", {{10, 1s}});
         }) ==
         "key \"a\": the windows must have the spans of everyone's, 10/1s+100/1min, got 10/1s");
-  CHECK(rejected([&] {
+  CHECK(refusal([&] {
           windows.limit("a", {{10, 1min}, {100, 1s}});
         }).rfind("key \"a\": the windows must have the spans", 0) == 0);
-  CHECK(rejected([&] {
+  CHECK(refusal([&] {
           windows.tier("t", {{-1, 1s}, {100, 1min}});
         }).rfind("tier \"t\": sliding windows: window 0: the limit must be", 0) == 0);
   CHECK(windows.rows().empty());
@@ -94,24 +79,24 @@ TEST_CASE("quotas of a table have periods that divide its unit, and bursts that 
   LimitList list(Quota::per_second(10));
   CHECK(list.unit() == 1min);
   list.limit("slow", Quota::per_minute(1)).limit("odd", Quota::per(7, 3s));
-  CHECK(rejected([&] { list.limit("a", Quota::per_hour(1)); }) ==
+  CHECK(refusal([&] { list.limit("a", Quota::per_hour(1)); }) ==
         "key \"a\": the period must divide the unit in a table of quotas per 1min, got 1/h");
-  CHECK(rejected([&] { list.limit("a", Quota::per(5, 7s)); }) ==
+  CHECK(refusal([&] { list.limit("a", Quota::per(5, 7s)); }) ==
         "key \"a\": the period must divide the unit in a table of quotas per 1min, got 1/1400ms:5");
   list.limit("large", Quota::per_second(1).burst(37'529'996));
-  CHECK(rejected([&] { list.limit("a", Quota::per_second(1).burst(37'529'997)); }) ==
+  CHECK(refusal([&] { list.limit("a", Quota::per_second(1).burst(37'529'997)); }) ==
         "key \"a\": the burst must be at most 37529996 at this rate in a table of quotas per 1min, "
         "got 1/s:37529997");
-  CHECK(rejected([&] {
+  CHECK(refusal([&] {
           list.limit("a", Quota::per(Word{1} << 50, 1us).burst(1));
         }).find("the burst must be at most 0 at this rate") != std::string::npos);
 
   LimitList daily(Quota::per_day(1000), 24h);
   daily.limit("a", Quota::per_hour(7)).limit("b", Quota::per_second(1));
-  CHECK(rejected([] { (void)LimitList(Quota::per_day(1)); }) ==
+  CHECK(refusal([] { (void)LimitList(Quota::per_day(1)); }) ==
         "everyone: the period must divide the unit in a table of quotas per 1min, got 1/day");
   for (const Span unit : {Span{0}, Span{-1}, Span{25h}}) {
-    CHECK(rejected([&] {
+    CHECK(refusal([&] {
             (void)LimitList(Quota::per_second(1), unit);
           }).rfind("the unit of a table of quotas must be 1 us to 1 day", 0) == 0);
   }
@@ -146,12 +131,12 @@ TEST_CASE("the difference of two lists names what changes, and nothing else", "[
 
 TEST_CASE("a table keeps its list if the new one is of another kind", "[tables]") {
   QuotaTable quotas{LimitList(Quota::per_second(10))};
-  CHECK(rejected([&] { quotas.replace(LimitList(Quota::per_hour(10), 1h)); }) ==
+  CHECK(refusal([&] { quotas.replace(LimitList(Quota::per_hour(10), 1h)); }) ==
         "the new list of a table must have the same unit: it has 10/h for everyone, the table "
         "10/s");
   CHECK(quotas.list() == LimitList(Quota::per_second(10)));
   LimitTable windows{LimitList(WindowLimits{{10, 1s}})};
-  CHECK(rejected([&] {
+  CHECK(refusal([&] {
           windows.replace(LimitList(WindowLimits{{10, 2s}}));
         }) ==
         "the new list of a table must have the same spans of windows: it has 10/2s for everyone, "

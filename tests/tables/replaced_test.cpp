@@ -78,12 +78,4 @@ TEST_CASE("a caller that waits is refused by a lowered quota once its deadline i
   CHECK_FALSE(waiting.granted);
 }
 
-TEST_CASE("a wait that cannot succeed by its deadline is refused at once with a table too",
-          "[tables]") {
-  Waiting waiting(Deadline(1h));
-  REQUIRE(waiting.ended);
-  CHECK(*waiting.ended == 0s);
-  CHECK_FALSE(waiting.granted);
-}
-
 }  // namespace sluice::test
