@@ -1,6 +1,7 @@
 // An observer that writes down what it is told, a line an event. Threading: thread-safe.
 #pragma once
 
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -64,5 +65,21 @@ class Events final : public Observer {
 };
 
 using Lines = std::vector<std::string>;
+
+/// A virtual store that is observed; time moves by itself.
+struct Observed {
+  VirtualClock clock;
+  VirtualClock::AutoAdvance moving{clock};
+  std::unique_ptr<Store> inner = make_virtual_store(clock);
+  Events events;
+  ObservedStore store{*inner, events, "inner"};
+
+  /// What was told, without decisions.
+  [[nodiscard]] Lines others() {
+    Lines lines = events.take();
+    std::erase_if(lines, [](const std::string& line) { return line.rfind("decided", 0) == 0; });
+    return lines;
+  }
+};
 
 }  // namespace sluice::test

@@ -8,6 +8,7 @@
 #include "sluice/sluice.hpp"
 #include "sluice/testing/faulty_store.hpp"
 #include "tests/catch.hpp"
+#include "tests/support/wire_store.hpp"
 
 namespace sluice::test {
 
@@ -63,27 +64,21 @@ TEST_CASE("decisions are counted by limiter, result and source", "[observe][metr
 }
 
 TEST_CASE("a grant that leaves a fifth of the limit or less is near it", "[observe][metrics]") {
+  const auto near_of = [](Counted& c, const Quota& quota, std::initializer_list<Word> costs) {
+    const TokenBucket bucket(c.store, "ten", quota);
+    for (const Word cost : costs) (void)bucket.try_acquire("a", cost);
+    return c.metrics.counts("ten").near_limit;
+  };
+  const Quota ten = Quota::per_hour(10).burst(10);
   Counted c;
-  const TokenBucket ten(c.store, "ten", Quota::per_hour(10).burst(10));
-  for (int i = 0; i < 7; ++i) (void)ten.try_acquire("a");
-  CHECK(c.metrics.counts("ten").near_limit == 0);
-  (void)ten.try_acquire("a");
-  CHECK(c.metrics.counts("ten").near_limit == 1);
-  (void)ten.try_acquire("a", 2);
-  (void)ten.try_acquire("a");  // refused
-  CHECK(c.metrics.counts("ten").near_limit == 2);
+  CHECK(near_of(c, ten, {7}) == 0);
+  CHECK(near_of(c, ten, {1}) == 1);
+  CHECK(near_of(c, ten, {2, 1}) == 2);  // the last one is refused
   CHECK(c.samples("sluice_near_limit_total") == "sluice_near_limit_total{limiter=\"ten\"} 2\n");
-
+  CHECK(near_of(c, Quota::unlimited(), {1}) == 2);
   Counted exact({.near_limit = 1});
-  const TokenBucket other(exact.store, "ten", Quota::per_hour(10).burst(10));
-  (void)other.try_acquire("a", 9);
-  CHECK(exact.metrics.counts("ten").near_limit == 0);
-  (void)other.try_acquire("a");
-  CHECK(exact.metrics.counts("ten").near_limit == 1);
-
-  const TokenBucket unlimited(c.store, "unlimited", Quota::unlimited());
-  (void)unlimited.try_acquire("a");
-  CHECK(c.metrics.counts("unlimited").near_limit == 0);
+  CHECK(near_of(exact, ten, {9}) == 0);
+  CHECK(near_of(exact, ten, {1}) == 1);
 }
 
 TEST_CASE("what a wait is refused meanwhile is not counted", "[observe][metrics]") {
@@ -124,70 +119,50 @@ TEST_CASE("who waits now, and what is held, are gauges", "[observe][metrics]") {
   CHECK(c.samples("sluice_leases_held") == "sluice_leases_held{limiter=\"jobs\"} 0\n");
 }
 
-TEST_CASE("a gate is closed until its latest end", "[observe][metrics]") {
-  Counted c;
-  const Gates gates(c.store, "ads", {"account"});
-  gates.close(gates.scope("account", "a"), 5s);
-  gates.close(gates.scope("account", "b"), 2s);
-  CHECK(c.samples("sluice_gate_") ==
-        "sluice_gate_closed{gates=\"ads\"} 1\n"
-        "sluice_gate_closures_total{gates=\"ads\"} 2\n");
-  c.clock.advance(5s - 1us);
-  CHECK(c.samples("sluice_gate_closed") == "sluice_gate_closed{gates=\"ads\"} 1\n");
-  c.clock.advance(1us);
-  CHECK(c.samples("sluice_gate_closed") == "sluice_gate_closed{gates=\"ads\"} 0\n");
-}
-
-TEST_CASE("a gate is closed while another of its scopes is", "[observe][metrics]") {
+TEST_CASE("a gate is closed while one of its scopes is", "[observe][metrics]") {
   Counted c;
   const Gates gates(c.store, "ads", {"account"});
   const std::string closed = "sluice_gate_closed{gates=\"ads\"} 1\n";
   const std::string open = "sluice_gate_closed{gates=\"ads\"} 0\n";
-  gates.close(gates.scope("account", "a"), 5s);
-  gates.close(gates.scope("account", "b"), 2s);
-  gates.close(gates.scope("account", "a"), 1s);  // a stays closed for 5 s
-  gates.open(gates.scope("account", "b"));
+  const auto close = [&](int id, Span span) { gates.close(gates.scope("account", id), span); };
+  const auto reopen = [&](int id) { gates.open(gates.scope("account", id)); };
+  close(1, 5s);
+  close(2, 2s);
+  close(1, 1s);  // stays closed for 5 s
+  CHECK(c.samples("sluice_gate_") == closed + "sluice_gate_closures_total{gates=\"ads\"} 3\n");
+  reopen(2);
+  c.clock.advance(5s - 1us);
   CHECK(c.samples("sluice_gate_closed") == closed);
-  c.clock.advance(4s);
-  CHECK(c.samples("sluice_gate_closed") == closed);
-  gates.open(gates.scope("account", "a"));
+  c.clock.advance(1us);
+  CHECK(c.samples("sluice_gate_closed") == open);
+  close(1, 5s);
+  reopen(1);
   CHECK(c.samples("sluice_gate_closed") == open);
 
   // More scopes than are known apart: those count until their end.
-  for (int i = 0; i < 1001; ++i) gates.close(gates.scope("account", i), 3s);
-  gates.close(gates.scope("account", 1001), 1s);
-  for (int i = 0; i < 1001; ++i) gates.open(gates.scope("account", i));
+  for (int i = 0; i < 1001; ++i) close(i, 3s);
+  close(1001, 1s);
+  for (int i = 0; i < 1001; ++i) reopen(i);
   c.clock.advance(3s - 1us);
   CHECK(c.samples("sluice_gate_closed") == closed);
   c.clock.advance(1us);
   CHECK(c.samples("sluice_gate_closed") == open);
-  for (int i = 2000; i < 3001; ++i) gates.close(gates.scope("account", i), 3s);
+  for (int i = 2000; i < 3001; ++i) close(i, 3s);
   c.clock.advance(3s);
-  gates.close(gates.scope("account", "c"), 3s);  // in the place of one that is over
-  gates.open(gates.scope("account", "c"));
+  close(5000, 3s);  // in the place of one that is over
+  reopen(5000);
   CHECK(c.samples("sluice_gate_closed") == open);
 }
 
 TEST_CASE("round trips are counted by store and by the server that was asked",
           "[observe][metrics]") {
-  /// Answers 300 ms later by the clock; alice's key is on another server.
-  class Far final : public StoreWrapper {
-   public:
-    Far(Store& inner, VirtualClock& clock) : StoreWrapper(inner), clock_(clock) {}
-    void execute(const Plan& plan, Completion done) noexcept override {
-      clock_.advance(300ms);
-      StoreWrapper::execute(plan, std::move(done));
-    }
-    [[nodiscard]] bool stamps_by_clock() const noexcept override { return false; }
-    [[nodiscard]] StorePart part_of(const Key& key) const noexcept override {
-      return {.index = key.tag() == "alice" ? 1U : 0U};
-    }
-
-   private:
-    VirtualClock& clock_;
-  };
   Counted c;
-  Far far(*c.inner, c.clock);
+  WireStore far(*c.inner);
+  far.holds = [&](const Plan&) {  // answers 300 ms later by the clock
+    c.clock.advance(300ms);
+    return false;
+  };
+  far.parts = [](const Key& key) { return StorePart{.index = key.tag() == "alice" ? 1U : 0U}; };
   ObservedStore store(far, c.metrics, "far");
   const TokenBucket bucket(store, "api", Quota::per_second(10));
   for (const char* const key : {"alice", "bob"}) (void)bucket.try_acquire(key);
@@ -202,25 +177,29 @@ TEST_CASE("round trips are counted by store and by the server that was asked",
 TEST_CASE("leases, tries, breakers, connections and failures have their counters, each its own",
           "[observe][metrics]") {
   Counted c;
+  const auto times = [](int count, const auto& tell) {
+    for (; count > 0; --count) tell();
+  };
+  int count = 9;
   using Lease = LeaseEvent::Change;
-  for (const auto& [change, count] : {std::pair(Lease::granted, 9),
-                                      {Lease::renewal_failed, 5},
-                                      {Lease::released, 1},
-                                      {Lease::lost, 2}}) {
-    for (int i = 0; i < count; ++i) c.metrics.lease_changed({.change = change, .limiter = "jobs"});
+  for (const Lease change : {Lease::granted, Lease::renewal_failed, Lease::lost}) {
+    times(count, [&] { c.metrics.lease_changed({.change = change, .limiter = "jobs"}); });
+    count -= 3;
   }
+  c.metrics.lease_changed({.change = Lease::released, .limiter = "jobs"});
   CHECK(c.samples("sluice_lease") ==
-        "sluice_leases_held{limiter=\"jobs\"} 6\n"
-        "sluice_leases_lost_total{limiter=\"jobs\"} 2\n"
-        "sluice_lease_renewals_failed_total{limiter=\"jobs\"} 5\n");
+        "sluice_leases_held{limiter=\"jobs\"} 5\n"
+        "sluice_leases_lost_total{limiter=\"jobs\"} 3\n"
+        "sluice_lease_renewals_failed_total{limiter=\"jobs\"} 6\n");
 
+  count = 0;
   using Reason = FailedTryEvent::Reason;
-  for (const auto& [reason, is_retried, count] : {std::tuple(Reason::rate_limited, true, 1),
-                                                  {Reason::transient, true, 2},
-                                                  {Reason::rate_limited, false, 3},
-                                                  {Reason::transient, false, 4}}) {
-    for (int i = 0; i < count; ++i)
-      c.metrics.try_failed({.limiter = "api", .reason = reason, .is_retried = is_retried});
+  for (const bool is_retried : {true, false}) {
+    for (const Reason reason : {Reason::rate_limited, Reason::transient}) {
+      times(++count, [&] {
+        c.metrics.try_failed({.limiter = "api", .reason = reason, .is_retried = is_retried});
+      });
+    }
   }
   CHECK(c.samples("sluice_call") ==
         "sluice_call_retries_total{call=\"api\",reason=\"rate_limited\"} 1\n"
@@ -237,26 +216,26 @@ TEST_CASE("leases, tries, breakers, connections and failures have their counters
         "sluice_breaker_state{store=\"redis\",part=\"4\"} 1\n"
         "sluice_breaker_state{store=\"redis\",part=\"5\"} 0\n");
 
+  count = 0;
+  std::string connections;
   using Connection = ConnectionEvent::Change;
-  for (const auto& [change, count] : {std::pair(Connection::connected, 1),
-                                      {Connection::failed, 2},
-                                      {Connection::lost, 3},
-                                      {Connection::other_server, 4}}) {
-    for (int i = 0; i < count; ++i)
-      c.metrics.connection_changed({.store = "redis", .change = change});
+  for (const auto& [change, name] : {std::pair(Connection::connected, "connected"),
+                                     {Connection::failed, "failed"},
+                                     {Connection::lost, "lost"},
+                                     {Connection::other_server, "other_server"}}) {
+    const ConnectionEvent event{.store = "redis", .change = change};
+    times(++count, [&] { c.metrics.connection_changed(event); });
+    connections += "sluice_store_connections_total{store=\"redis\",change=\"" + std::string(name) +
+                   "\"} " + std::to_string(count) + "\n";
   }
-  const std::string connections = "sluice_store_connections_total{store=\"redis\",change=";
-  CHECK(c.samples("sluice_store_connections") ==
-        connections + "\"connected\"} 1\n" + connections + "\"failed\"} 2\n" + connections +
-            "\"lost\"} 3\n" + connections + "\"other_server\"} 4\n");
+  CHECK(c.samples("sluice_store_connections") == connections);
 
   const TokenBucket bucket(c.store, "api", Quota::per_second(10));
   const Step step = bucket.acquire_step("a");
   const std::error_code ours = Errc::not_connected;
   const std::error_code foreign(ours.value(), std::generic_category());
-  for (const auto& [error, count] : {std::pair(ours, 1), {foreign, 2}}) {
-    for (int i = 0; i < count; ++i)
-      c.metrics.decided({.step = step, .decision = {}, .error = error, .store = "redis"});
+  for (const std::error_code error : {ours, foreign, foreign}) {
+    c.metrics.decided({.step = step, .decision = {}, .error = error, .store = "redis"});
   }
   CHECK(c.samples("sluice_store_failures") ==
         "sluice_store_failures_total{store=\"redis\",error=\"other\"} 2\n"
@@ -266,37 +245,23 @@ TEST_CASE("leases, tries, breakers, connections and failures have their counters
 TEST_CASE("the units of a watched prefetch store have counters, until its watch ends",
           "[observe][metrics]") {
   Counted c;
-  PrefetchStore prefetch(*c.inner, {.hold = 1s});
-  CHECK(c.samples("sluice_prefetched_units_total").empty());
-  c.metrics.watch("redis", [&] { return prefetch.stats(); });
-  c.metrics.watch("a \"name\"",
-                  [] { return PrefetchStats{.taken = 7, .returned = 3, .lapsed = 2}; });
-
-  const TokenBucket bucket(prefetch, "api", Quota::per_hour(1000).burst(1000));
-  for (int i = 0; i < 20; ++i) (void)bucket.try_acquire("a");
-  for (int i = 0; i < 40; ++i) c.clock.advance(50ms);  // what is idle goes back
-  const PrefetchStats stats = prefetch.stats();
-  CHECK(stats.taken > 20);
-  CHECK(stats.taken == 20 + stats.returned + stats.lapsed);
-  CHECK(stats.returned > 0);
-  const auto sample = [](const std::string& store, const char* state, std::uint64_t value) {
-    return "sluice_prefetched_units_total{store=\"" + store + "\",state=\"" + state + "\"} " +
-           std::to_string(value) + "\n";
+  const char* const family = "sluice_prefetched_units_total";
+  CHECK(c.samples(family).empty());
+  PrefetchStats stats{.taken = 7, .returned = 3, .lapsed = 2};
+  c.metrics.watch("redis", [&] { return stats; });
+  c.metrics.watch("a \"name\"", [] { return PrefetchStats{.taken = 1}; });
+  const auto samples = [](const std::string& store, int taken, int returned, int lapsed) {
+    const std::string begin = "sluice_prefetched_units_total{store=\"" + store + "\",state=\"";
+    return begin + "taken\"} " + std::to_string(taken) + "\n" + begin + "returned\"} " +
+           std::to_string(returned) + "\n" + begin + "lapsed\"} " + std::to_string(lapsed) + "\n";
   };
-  const std::string other = sample("a %22name%22", "taken", 7) +
-                            sample("a %22name%22", "returned", 3) +
-                            sample("a %22name%22", "lapsed", 2);
-  CHECK(c.samples("sluice_prefetched_units_total") ==
-        other + sample("redis", "taken", stats.taken) +
-            sample("redis", "returned", stats.returned) + sample("redis", "lapsed", stats.lapsed));
-
-  c.metrics.watch("a \"name\"",
-                  [] { return PrefetchStats{.taken = 8, .returned = 3, .lapsed = 2}; });
-  CHECK(c.samples("sluice_prefetched_units_total").rfind(sample("a %22name%22", "taken", 8), 0) ==
-        0);
+  CHECK(c.samples(family) == samples("a %22name%22", 1, 0, 0) + samples("redis", 7, 3, 2));
+  stats.taken = 8;
+  c.metrics.watch("a \"name\"", [] { return PrefetchStats{.taken = 2}; });
+  CHECK(c.samples(family) == samples("a %22name%22", 2, 0, 0) + samples("redis", 8, 3, 2));
   c.metrics.watch("redis", {});
   c.metrics.watch("nobody", {});
-  CHECK(c.samples("sluice_prefetched_units_total").find("redis") == std::string::npos);
+  CHECK(c.samples(family) == samples("a %22name%22", 2, 0, 0));
 }
 
 TEST_CASE("the page is OpenMetrics whatever the names contain", "[observe][metrics]") {
@@ -390,12 +355,14 @@ TEST_CASE("admitted keys are sampled without a bias", "[observe][metrics]") {
   CHECK(c.metrics.busiest(Metrics::Busy::refused).at(0).count == 3);
 }
 
-TEST_CASE("options out of range are refused with the range", "[observe][metrics]") {
-  CHECK_THROWS_WITH(Metrics({.near_limit = 1.5}),
-                    contains_text("near_limit must be 0 to 1, got 1.5"));
-  CHECK_THROWS_WITH(Metrics({.keys = 10'001}), contains_text("0 to 10000, got 10001"));
-  CHECK_THROWS_WITH(Metrics({.sample = 0}), contains_text("1 to 1048576, got 0"));
-  CHECK_THROWS_WITH(Metrics({.names = 0}), contains_text("1 to 1000000, got 0"));
+TEST_CASE("options of metrics out of range are refused with the range", "[observe][metrics]") {
+  for (const auto& [options, allowed] :
+       {std::pair{MetricsOptions{.near_limit = 1.5}, "near_limit must be 0 to 1, got 1.5"},
+        {MetricsOptions{.keys = 10'001}, "0 to 10000, got 10001"},
+        {MetricsOptions{.sample = 0}, "1 to 1048576, got 0"},
+        {MetricsOptions{.names = 0}, "1 to 1000000, got 0"}}) {
+    CHECK_THROWS_WITH(Metrics(options), contains_text(allowed));
+  }
 }
 
 }  // namespace sluice::test

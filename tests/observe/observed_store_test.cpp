@@ -4,27 +4,16 @@
 #include <array>
 #include <bitset>
 #include <memory>
-#include <optional>
 
 #include "sluice/testing/faulty_store.hpp"
 #include "tests/catch.hpp"
 #include "tests/core/async_store.hpp"
 #include "tests/observe/events.hpp"
+#include "tests/support/wire_store.hpp"
 
 namespace sluice::test {
 
 using namespace std::chrono_literals;
-
-namespace {
-
-struct Observed {
-  VirtualClock clock;
-  std::unique_ptr<Store> inner = make_virtual_store(clock);
-  Events events;
-  ObservedStore store{*inner, events, "inner"};
-};
-
-}  // namespace
 
 TEST_CASE("a decision is told with its limiter, key and cost", "[observe]") {
   Observed o;
@@ -37,17 +26,6 @@ TEST_CASE("a decision is told with its limiter, key and cost", "[observe]") {
         Lines{"decided api alice 3 allowed", "decided api bob 5 allowed",
               "decided api alice 3 refused",
               "decided api alice 6 " + make_error_code(Errc::cost_exceeds_capacity).message()});
-}
-
-TEST_CASE("what asks for nothing is no decision", "[observe]") {
-  Observed o;
-  const TokenBucket bucket(o.store, "api", Quota::per_second(10).burst(5));
-  auto grant = bucket.reserve("alice", 3);
-  (void)o.events.take();
-  (void)bucket.peek("alice");
-  bucket.refund("alice", grant, 1);
-  bucket.settle("alice", grant, 1);
-  CHECK(o.events.take().empty());
 }
 
 TEST_CASE("a plan is one decision, of the limiter that decided", "[observe]") {
@@ -67,7 +45,8 @@ TEST_CASE("a plan is one decision, of the limiter that decided", "[observe]") {
                                  "decided all - 1 refused"});
 }
 
-TEST_CASE("every form of a call is told once", "[observe]") {
+TEST_CASE("every form of a call is told once, and what asks for nothing is no decision",
+          "[observe]") {
   Observed o;
   const TokenBucket bucket(o.store, "api", Quota::per_hour(100));
   const std::array steps{bucket.acquire_step("a")};
@@ -85,11 +64,16 @@ TEST_CASE("every form of a call is told once", "[observe]") {
   std::array<std::error_code, 2> errors;
   decide_batch(o.store, plans, decisions, errors);
   CHECK(o.events.take() == Lines{one[0], one[0]});
+  auto grant = bucket.reserve("a", 3);
+  (void)o.events.take();
+  (void)bucket.peek("a");
+  bucket.refund("a", grant, 1);
+  bucket.settle("a", grant, 1);
+  CHECK(o.events.take().empty());
 }
 
 TEST_CASE("an alternative that was not asked is not told", "[observe]") {
   Observed o;
-  const VirtualClock::AutoAdvance moving(o.clock);
   const TokenBucket first(o.store, "first", Quota::per_hour(1).burst(1));
   const TokenBucket second(o.store, "second", Quota::per_hour(1).burst(1));
   const auto ask = [&] { return acquire(first_of({{{first, "k"}}, {{second, "k"}}}), 1s); };
@@ -105,59 +89,36 @@ TEST_CASE("an alternative that was not asked is not told", "[observe]") {
 }
 
 TEST_CASE("a store that answers later is observed, and its time measured", "[observe]") {
+  const std::string long_key = "a key that is longer than any buffer inside a string";
   struct Times final : Observer {
     void decided(const DecisionEvent& event) override {
-      CHECK(event.limiter() == "api");
-      CHECK(event.key() == "a key that is longer than any buffer inside a string");
       CHECK(event.store == "far");
       CHECK(event.part == 7);
-      times.push_back(event.took);
+      told.emplace_back(event.limiter(), event.key());
+      took.push_back(event.took);
     }
-    std::vector<Span> times;
+    std::vector<std::pair<std::string, std::string>> told;
+    std::vector<Span> took;
   } times;
   VirtualClock clock;
   const auto near = make_virtual_store(clock);
-  /// Answers 5 ms later by the clock.
-  class Far final : public StoreWrapper {
-   public:
-    Far(Store& inner, VirtualClock& clock) : StoreWrapper(inner), clock_(clock) {}
-    void execute(const Plan& plan, Completion done) noexcept override {
-      pending_.emplace(std::move(done));
-      StoreWrapper::execute(plan, Completion(&Far::keep, this));
-    }
-    [[nodiscard]] bool stamps_by_clock() const noexcept override { return false; }
-    [[nodiscard]] StorePart part_of(const Key&) const noexcept override { return {.index = 7}; }
-    void answer() {
-      clock_.advance(5ms);
-      Completion done = std::move(*pending_);
-      pending_.reset();
-      done(outcome_);
-    }
-
-   private:
-    static void keep(void* self, const Outcome& outcome) noexcept {
-      auto& far = *static_cast<Far*>(self);
-      far.outcome_ = outcome;
-      far.outcome_.steps = {};
-      far.outcome_.output = {};
-    }
-    VirtualClock& clock_;
-    std::optional<Completion> pending_;
-    Outcome outcome_{};
-  } far(*near, clock);
+  WireStore far(*near);
+  far.parts = [](const Key&) { return StorePart{.index = 7}; };
   ObservedStore store(far, times, "far");
   const TokenBucket bucket(store, "api", Quota::per_second(10));
   for (int i = 0; i < 3; ++i) {
     bool answered = false;
     {
-      std::string key = "a key that is longer than any buffer inside a string";
+      std::string key = long_key;
       bucket.try_acquire_then(key, 1, [&](std::error_code, const Decision&) { answered = true; });
       key.assign(key.size(), 'x');  // the copy is what is told
     }
-    far.answer();
+    clock.advance(5ms);
+    far.deliver_all();
     CHECK(answered);
+    CHECK(times.told.back() == std::pair(std::string("api"), long_key));
   }
-  CHECK(times.times == std::vector<Span>{5ms, 5ms, 5ms});
+  CHECK(times.took == std::vector<Span>{5ms, 5ms, 5ms});
 }
 
 TEST_CASE("requests under way when the store ends are told, and end", "[observe]") {
@@ -266,14 +227,6 @@ TEST_CASE("closures of gates are told", "[observe]") {
   CHECK(o.events.take() == Lines{"decided ads account=acme 1 allowed"});
   CHECK(gates.acquire(scope, 1s));
   CHECK(o.events.take().front() == "wait ads account=acme begun");
-}
-
-TEST_CASE("changes of a breaker are told with the name of the store", "[observe]") {
-  Events events;
-  VirtualClock clock;
-  CircuitBreaker breaker(clock, {.failures = 1}, observe_breaker(events, "redis"));
-  breaker.answer(breaker.ask(), CircuitBreaker::Result::failure);
-  CHECK(events.take() == Lines{"breaker redis part 0 0 to 1"});
 }
 
 }  // namespace sluice::test

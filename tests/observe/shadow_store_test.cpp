@@ -25,15 +25,13 @@ struct Shadowed {
   std::unique_ptr<Store> decides = make_virtual_store(clock);
   testing::FaultyStore inner{*decides};
   Events events;
-  Metrics metrics;
   ShadowStore store{inner, events, {"next"}};
 };
 
-std::uint64_t refused(const Metrics& metrics) { return metrics.counts("next").shadow_refusals; }
-
 }  // namespace
 
-TEST_CASE("what a shadow refuses goes ahead, and is told", "[observe][shadow]") {
+TEST_CASE("what a shadow refuses goes ahead, and is told; other limits are obeyed",
+          "[observe][shadow]") {
   Shadowed s;
   const TokenBucket next(s.store, "next", Quota::per_second(1).burst(2));
   CHECK(next.try_acquire("a").remaining == 1);
@@ -43,11 +41,18 @@ TEST_CASE("what a shadow refuses goes ahead, and is told", "[observe][shadow]") 
   CHECK(third);
   CHECK(third.retry_after == 0s);
   CHECK(third.limit == unlimited);
-  CHECK(s.events.take() == Lines{"decided next a 1 refused (shadow)"});
+  CHECK(next.try_acquire("a", 3));  // which is more than its limit
+  CHECK(s.events.take() ==
+        Lines{"decided next a 1 refused (shadow)", "decided next a 3 refused (shadow)"});
   // It charged nothing for that.
   s.clock.advance(1s);
   CHECK(next.try_acquire("a").remaining == 0);
+  const TokenBucket bucket(s.store, "api", Quota::per_second(1).burst(1));
+  CHECK(bucket.try_acquire("b"));
+  CHECK_FALSE(bucket.try_acquire("b"));
   CHECK(s.events.take().empty());
+  for (int i = 0; i < 2; ++i) CHECK(bucket.try_acquire(Key{"b", "next"}));
+  CHECK(s.events.take() == Lines{"decided next b 1 refused (shadow)"});  // by the key's name
 }
 
 namespace {
@@ -124,16 +129,6 @@ TEST_CASE("a refusal of any limiter but a slot lock goes ahead, charges nothing 
   });
 }
 
-TEST_CASE("other limiters of the store are obeyed, and told as ever", "[observe][shadow]") {
-  Shadowed s;
-  const TokenBucket bucket(s.store, "api", Quota::per_second(1).burst(1));
-  CHECK(bucket.try_acquire("a"));
-  CHECK_FALSE(bucket.try_acquire("a"));
-  CHECK(bucket.try_acquire(Key{"a", "next"}));
-  CHECK(bucket.try_acquire(Key{"a", "next"}));  // the name of the key decides
-  CHECK(s.events.take() == Lines{"decided next a 1 refused (shadow)"});
-}
-
 TEST_CASE("in a plan a shadow ends nothing, and charges nothing for what others refuse",
           "[observe][shadow]") {
   Shadowed s;
@@ -165,6 +160,17 @@ TEST_CASE("in a plan a shadow ends nothing, and charges nothing for what others 
   CHECK(third.retry_after == 500ms);
   CHECK(s.events.take().empty());  // it did not go ahead
   CHECK(next.remaining("a") == std::vector<Word>{0, 4});
+  const auto fails = [&](Word of_next, Word of_last, Errc code) {
+    const TokenBucket last(s.store, "last", Quota::per_second(1).burst(1));
+    const Decision decision = decide(
+        s.store,
+        {next.acquire_step("b", of_next), now.acquire_step("b"), last.acquire_step("b", of_last)},
+        error);
+    CHECK(error == code);
+    CHECK(decision.step == (of_last > 1 ? 2 : 0));
+  };
+  fails(1, 2, Errc::cost_exceeds_capacity);
+  fails(-1, 1, Errc::invalid_cost);
 }
 
 TEST_CASE("the output words of a plan are those of its steps", "[observe][shadow]") {
@@ -191,30 +197,6 @@ TEST_CASE("the output words of a plan are those of its steps", "[observe][shadow
   CHECK(words_of(s.store, true) == words_of(*alone, false));
   CHECK(words_of(s.store, true) == words_of(*alone, false));  // the shadow refuses now
   CHECK(s.events.take().size() == 1);
-}
-
-TEST_CASE("a slot lock is always obeyed", "[observe][shadow]") {
-  Shadowed s;
-  const SlotLock slots(s.store, "next", 1min);
-  CHECK(slots.try_acquire("a"));
-  CHECK_FALSE(slots.try_acquire("a"));
-  CHECK(s.events.take().empty());
-}
-
-TEST_CASE("the step that refuses or fails is that of the whole plan", "[observe][shadow]") {
-  Shadowed s;
-  const TokenBucket next(s.store, "next", Quota::per_second(1));
-  const TokenBucket a(s.store, "a", Quota::per_second(5));
-  const TokenBucket b(s.store, "b", Quota::per_second(1).burst(1));
-  const auto ask = [&](Cost cost, std::error_code& error) {
-    return decide(s.store, {next.acquire_step("k"), a.acquire_step("k"), b.acquire_step("k", cost)},
-                  error);
-  };
-  std::error_code error;
-  CHECK(ask(1, error));
-  CHECK(ask(1, error).step == 2);
-  CHECK(ask(2, error).step == 2);
-  CHECK(error == Errc::cost_exceeds_capacity);
 }
 
 TEST_CASE("a reservation that a shadow did not grant gives nothing back", "[observe][shadow]") {
@@ -309,22 +291,6 @@ TEST_CASE("a store that fails does not fail a call for its shadow", "[observe][s
   CHECK(s.events.take().empty());
   s.inner.heal();
   CHECK(decide(s.store, {now.acquire_step("a"), next.acquire_step("a")}, error));
-}
-
-TEST_CASE("a cost above the shadow's limit is refused by it, and a negative one fails",
-          "[observe][shadow]") {
-  Shadowed s;
-  const TokenBucket next(s.store, "next", Quota::per_second(1).burst(2));
-  const TokenBucket now(s.store, "now", Quota::per_second(5));
-  CHECK(next.try_acquire("a", 3));
-  std::error_code error;
-  CHECK(decide(s.store, {now.acquire_step("a", 3), next.acquire_step("a", 3)}, error));
-  CHECK(s.events.take() ==
-        Lines{"decided next a 3 refused (shadow)", "decided next a 3 refused (shadow)"});
-  CHECK_FALSE(next.try_acquire("a", -1, error));
-  CHECK(error == Errc::invalid_cost);
-  CHECK_FALSE(decide(s.store, {now.acquire_step("a"), next.acquire_step("a", -1)}, error));
-  CHECK(error == Errc::invalid_cost);
 }
 
 TEST_CASE("a shared limiter as a shadow learns its configuration", "[observe][shadow]") {
@@ -428,36 +394,27 @@ TEST_CASE("calls under way end with a shadow store", "[observe][shadow]") {
   clock.advance(2h);
 }
 
-TEST_CASE("metrics count what shadows would have refused, apart from refusals",
-          "[observe][shadow][metrics]") {
-  VirtualClock clock;
-  Metrics metrics;
-  ShadowStore trial(make_virtual_store(clock), metrics, {"next"});
-  ObservedStore store(static_cast<Store&>(trial), metrics);
-  const TokenBucket next(store, "next", Quota::per_second(1).burst(3));
-  for (int i = 0; i < 10; ++i) CHECK(next.try_acquire("a"));
-  const Metrics::Counts counts = metrics.counts("next");
-  CHECK(counts.allowed == 10);
-  CHECK(counts.refused == 0);
-  CHECK(counts.shadow_refusals == 7);
-  CHECK(metrics.text().find("sluice_shadow_refusals_total{limiter=\"next\"} 7\n") !=
-        std::string::npos);
-  CHECK(metrics.text().find("sluice_shadow_refusals_total{limiter=\"other") == std::string::npos);
-  CHECK(refused(metrics) == 7);
-}
-
-TEST_CASE("metrics count a shadow that could not decide as a failure of its store",
+TEST_CASE("metrics count what shadows would have refused, apart from refusals and failures",
           "[observe][shadow][metrics]") {
   VirtualClock clock;
   const auto decides = make_virtual_store(clock);
   testing::FaultyStore inner{*decides};
-  inner.fail_all(testing::Fault::not_executed(Errc::not_connected));
   Metrics metrics;
-  ShadowStore store(static_cast<Store&>(inner), metrics, {"next"}, "redis");
-  CHECK(TokenBucket(store, "next", Quota::per_second(1)).try_acquire("a"));
-  CHECK(metrics.counts("next").shadow_refusals == 0);
-  CHECK(metrics.counts("next").failed == 0);  // the call went ahead
-  CHECK(metrics.text().find("sluice_store_failures_total{store=\"redis\",") != std::string::npos);
+  ShadowStore trial(static_cast<Store&>(inner), metrics, {"next"}, "redis");
+  ObservedStore store(static_cast<Store&>(trial), metrics);
+  const TokenBucket next(store, "next", Quota::per_second(1).burst(3));
+  for (int i = 0; i < 10; ++i) CHECK(next.try_acquire("a"));
+  inner.fail_all(testing::Fault::not_executed(Errc::not_connected));
+  CHECK(next.try_acquire("a"));
+  const Metrics::Counts counts = metrics.counts("next");
+  CHECK(counts.allowed == 11);
+  CHECK(counts.refused == 0);
+  CHECK(counts.failed == 0);  // the call went ahead
+  CHECK(counts.shadow_refusals == 7);
+  const std::string text = metrics.text();
+  CHECK(text.find("sluice_shadow_refusals_total{limiter=\"next\"} 7\n") != std::string::npos);
+  CHECK(text.find("sluice_shadow_refusals_total{limiter=\"other") == std::string::npos);
+  CHECK(text.find("sluice_store_failures_total{store=\"redis\",") != std::string::npos);
 }
 
 TEST_CASE("an idempotent plan charges its others once, whatever its shadows say",
@@ -517,7 +474,7 @@ TEST_CASE("programs run with a shadow as without it", "[observe][shadow]") {
       REQUIRE((told.limit == unlimited) == !shadow.allowed);
       if (shadow.allowed) REQUIRE(told.remaining == shadow.remaining);
       if (!shadow.allowed) ++refusals;
-      REQUIRE(refused(metrics) == refusals);
+      REQUIRE(metrics.counts("next").shadow_refusals == refusals);
     }
   }
 }

@@ -1,6 +1,4 @@
 // What is told of waits, leases and calls.
-#include <memory>
-
 #include "sluice/testing/faulty_store.hpp"
 #include "tests/catch.hpp"
 #include "tests/observe/events.hpp"
@@ -8,25 +6,6 @@
 namespace sluice::test {
 
 using namespace std::chrono_literals;
-
-namespace {
-
-struct Observed {
-  VirtualClock clock;
-  VirtualClock::AutoAdvance moving{clock};
-  std::unique_ptr<Store> inner = make_virtual_store(clock);
-  Events events;
-  ObservedStore store{*inner, events};
-
-  /// Without decisions.
-  [[nodiscard]] Lines others() {
-    Lines lines = events.take();
-    std::erase_if(lines, [](const std::string& line) { return line.rfind("decided", 0) == 0; });
-    return lines;
-  }
-};
-
-}  // namespace
 
 TEST_CASE("a wait is told when it begins and when it ends", "[observe][waits]") {
   Observed o;
@@ -55,8 +34,8 @@ TEST_CASE("a wait for several limits tells which one held it up", "[observe][wai
 
 TEST_CASE("waits that are stopped, or whose store fails, are told so", "[observe][waits]") {
   VirtualClock clock;  // which stands still
-  Events events;
-  ObservedStore store(make_virtual_store(clock), events);
+  Observed o;
+  ObservedStore store(make_virtual_store(clock), o.events);
   const TokenBucket bucket(store, "api", Quota::per_hour(1).burst(1));
   REQUIRE(bucket.try_acquire("a"));
   StopSource stop;
@@ -66,18 +45,14 @@ TEST_CASE("waits that are stopped, or whose store fails, are told so", "[observe
   });
   CHECK_THROWS(bucket.acquire("a", 1, Deadline::never(), {.stop = stop.get_token()}));
   stops.join();
-  const auto waits = [&] {
-    Lines lines = events.take();
-    std::erase_if(lines, [](const std::string& line) { return line.rfind("decided", 0) == 0; });
-    return lines;
+  const auto ends_as = [&](const char* result) {
+    const Lines lines = o.others();
+    REQUIRE(lines.size() == 2);
+    CHECK(lines.back().rfind("wait api a " + std::string(result), 0) == 0);
   };
-  const Lines lines = waits();
-  REQUIRE(lines.size() == 2);
-  CHECK(lines.back().rfind("wait api a cancelled", 0) == 0);
+  ends_as("cancelled");
   CHECK_THROWS(bucket.acquire("a", -1, 1s));
-  const Lines failed = waits();
-  REQUIRE(failed.size() == 2);
-  CHECK(failed.back().rfind("wait api a failed after", 0) == 0);
+  ends_as("failed after");
 }
 
 TEST_CASE("a lease is told when it is granted, released and lost", "[observe][leases]") {
@@ -85,18 +60,15 @@ TEST_CASE("a lease is told when it is granted, released and lost", "[observe][le
   LeaseRenewer renewer(o.clock, Renewing::by_hand);
   const ConcurrencyLimiter places(o.store, "jobs", 2, {.ttl = 30s, .renewer = &renewer});
   {
-    const Lease lease = places.try_acquire("a", 2);
-    CHECK(lease);
+    Lease lease = places.try_acquire("a", 2);
     CHECK(o.others() == Lines{"lease jobs a 2 granted"});
     const Lease refused = places.try_acquire("a");
     CHECK_FALSE(refused);
     CHECK(o.others().empty());
-  }
-  CHECK(o.others() == Lines{"lease jobs a 2 released"});
-  {
-    Lease lease = places.try_acquire("a");
     lease.release();
+    CHECK(o.others() == Lines{"lease jobs a 2 released"});
   }
+  { const Lease lease = places.try_acquire("a"); }
   CHECK(o.others() == Lines{"lease jobs a 1 granted", "lease jobs a 1 released"});
   {
     const Lease lease = places.try_acquire("a");
@@ -148,8 +120,12 @@ TEST_CASE("a lease that must not block is told when it is released", "[observe][
   CHECK(next);
 }
 
-TEST_CASE("a Call tells of each try that failed", "[observe][calls]") {
+TEST_CASE("a breaker tells of its changes, and a Call of each try that failed",
+          "[observe][calls]") {
   Observed o;
+  CircuitBreaker breaker(o.clock, {.failures = 1}, observe_breaker(o.events, "redis"));
+  breaker.answer(breaker.ask(), CircuitBreaker::Result::failure);
+  CHECK(o.events.take() == Lines{"breaker redis part 0 0 to 1"});
   const TokenBucket bucket(o.store, "api", Quota::per_second(1000));
   const Call call({{bucket, "a"}}, {.attempts = 3});
   int tries = 0;

@@ -31,8 +31,7 @@ class WireStore final : public StoreWrapper {
     pending_.back()->mark = mark;
     pending_.back()->asked = clock().now();
     if (!holds || holds(plan)) return;
-    decide(pending_.size() - 1);
-    deliver(pending_.size() - 1);
+    answer(pending_.size() - 1);
   }
   void execute_batch(std::span<const Plan> plans, std::span<Completion> done) noexcept override {
     ++batches_;
@@ -63,6 +62,11 @@ class WireStore final : public StoreWrapper {
   void deliver(std::size_t index) {
     const auto call = take(index);
     call->done(call->outcome);
+  }
+  /// Both.
+  void answer(std::size_t index) {
+    decide(index);
+    deliver(index);
   }
   /// Its answer, or the question, is lost.
   void fail(std::size_t index, std::error_code error) { take(index)->done.fail(error); }
