@@ -8,11 +8,10 @@
 
 #include "sluice/memory_store.hpp"
 #include "sluice/sluice.hpp"
-#include "sluice/testing/conformance.hpp"
 #include "sluice/virtual_store.hpp"
 #include "tests/catch.hpp"
-#include "tests/support/seed.hpp"
-#include "tests/testing/slow_store.hpp"
+#include "tests/conformance/check.hpp"
+#include "tests/support/wire_store.hpp"
 
 using namespace sluice;
 using namespace sluice::testing;
@@ -48,13 +47,7 @@ TEST_CASE("a faulty store that is told nothing keeps every promise of the one be
   VirtualClock clock;
   const auto inner = make_virtual_store(clock);
   FaultyStore store(*inner);
-  ConformanceOptions options;
-  options.seed = test::seed();
-  options.scale = static_cast<double>(test::scaled(300)) / 1000;
-  options.clock = &clock;
-  const Report report = check_conformance(store, options);
-  INFO(report.text());
-  CHECK(report);
+  test::check_store(store, &clock, 0.3);
   CHECK(store.counts().calls == store.counts().executed);
 }
 
@@ -174,12 +167,12 @@ TEST_CASE("on a clock that rings nobody the call itself takes that long", "[test
 
 TEST_CASE("a faulty store that goes answers what it holds back, once", "[testing]") {
   VirtualClock clock;
-  const auto virtual_store = make_virtual_store(clock);
-  std::optional<test::SlowStore> inner(std::in_place, clock);
+  const auto far = make_virtual_store(clock);
+  test::WireStore inner(*far);
   int answers = 0;
   int unknown = 0;
   {
-    FaultyStore store(*inner);
+    FaultyStore store(inner);
     const TokenBucket bucket(store, "api", Quota::per_second(10));
     store.play(FaultScript("delay(1s,timeout) delay(1s) unknown delay(1s)"));
     for (int i = 0; i < 4; ++i) {
@@ -188,13 +181,13 @@ TEST_CASE("a faulty store that goes answers what it holds back, once", "[testing
         unknown += error == Errc::unknown ? 1 : 0;
       });
     }
-    inner->answer(0);
+    inner.answer(0);
     CHECK(answers == 0);
     CHECK(store.held_back() == 2);
   }
   CHECK(answers == 4);
   CHECK(unknown == 4);
-  inner->answer(1);
+  inner.deliver_all();
   clock.advance(1h);
   CHECK(answers == 4);
 }

@@ -91,20 +91,6 @@ TEST_CASE("the window checker knows the edge of a half-open window", "[checkers]
   CHECK(check_window(History{granted(0us, 2), granted(9us, 2)}, 10us, 3)->excess == 1);
 }
 
-TEST_CASE("the window checker finds one grant more than the limit", "[checkers][S2]") {
-  Random random("the window checker finds one grant more than the limit");
-  CAPTURE(random.repeat());
-  History history;
-  for (Word window = 0; window < 100; ++window) {
-    const Span at{window * 10};
-    for (int i = 0; i < 3; ++i) history.push_back(granted(at));
-  }
-  CHECK_FALSE(check_window(history, 10us, 3));
-  for (int i = 0; i < 20; ++i) {
-    CHECK(check_window(with_extra(history, random), 10us, 3)->excess == 1);
-  }
-}
-
 TEST_CASE("the checker of a changing rate takes the larger burst and rate over a change",
           "[checkers][S1]") {
   const RateBound small{.burst = 3, .units = 1, .period = 10us};

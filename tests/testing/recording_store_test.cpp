@@ -7,54 +7,28 @@
 
 #include "sluice/memory_store.hpp"
 #include "sluice/sluice.hpp"
-#include "sluice/testing/conformance.hpp"
 #include "sluice/testing/trace.hpp"
 #include "sluice/virtual_store.hpp"
 #include "tests/catch.hpp"
-#include "tests/support/seed.hpp"
-#include "tests/testing/slow_store.hpp"
+#include "tests/conformance/check.hpp"
+#include "tests/support/wire_store.hpp"
 
 using namespace sluice;
 using namespace sluice::testing;
 using namespace std::chrono_literals;
 
-TEST_CASE("a recorded call has what was asked, what was answered, and when", "[testing]") {
-  VirtualClock clock;
-  const auto inner = make_virtual_store(clock);
-  RecordingStore store(*inner);
-  const TokenBucket bucket(store, "api", Quota::per_second(10).burst(2));
-  const Time start = clock.now();
-  clock.advance(3s);
-  const Decision decision = bucket.try_acquire("alice");
-  const Trace trace = store.trace();
-  REQUIRE(trace.calls.size() == 1);
-  const TracedCall& call = trace.calls[0];
-  CHECK(call.asked == start + 3s);
-  CHECK(call.answered == start + 3s);
-  CHECK(call.steps == std::vector{TracedStep(bucket.acquire_step("alice"))});
-  CHECK(call.decision == decision);
-  CHECK(call.each == std::vector{decision});
-  CHECK_FALSE(call.error);
-  CHECK_FALSE(call.id);
-}
-
 TEST_CASE("a recording store keeps every promise of the store behind it", "[testing]") {
   VirtualClock clock;
   const auto inner = make_virtual_store(clock);
   RecordingStore store(*inner);
-  ConformanceOptions options;
-  options.seed = test::seed();
-  options.scale = static_cast<double>(test::scaled(300)) / 1000;
-  options.clock = &clock;
-  const Report report = check_conformance(store, options);
-  INFO(report.text());
-  CHECK(report);
+  test::check_store(store, &clock, 0.3);
   CHECK(store.trace().calls.size() > 1000);
 }
 
 TEST_CASE("a call is recorded where it was asked, with the time that it took", "[testing]") {
   VirtualClock clock;
-  test::SlowStore inner(clock);
+  const auto far = make_virtual_store(clock);
+  test::WireStore inner(*far);
   RecordingStore store(inner);
   const TokenBucket bucket(store, "api", Quota::per_second(10).burst(2));
   int answers = 0;
@@ -81,40 +55,36 @@ TEST_CASE("a call is recorded where it was asked, with the time that it took", "
 TEST_CASE("who goes first, the recording store or the one behind: each call ends once",
           "[testing]") {
   VirtualClock clock;
-  int answers = 0;
-  std::error_code last;
-  const auto count = [&](std::error_code error, Decision) {
-    ++answers;
-    last = error;
+  const auto far = make_virtual_store(clock);
+  std::optional<test::WireStore> inner(std::in_place, *far);
+  std::vector<std::error_code> ends;
+  const auto note = [&](std::error_code error, Decision) { ends.push_back(error); };
+  std::optional<RecordingStore> store(std::in_place, *inner);
+  const auto ask = [&] {
+    TokenBucket(*store, "api", Quota::per_second(10)).try_acquire_then("alice", 1, note);
   };
-  std::optional<test::SlowStore> inner(std::in_place, clock);
-  {
-    RecordingStore store(*inner);
-    const TokenBucket bucket(store, "api", Quota::per_second(10));
-    bucket.try_acquire_then("alice", 1, count);
-    bucket.try_acquire_then("bob", 1, count);
-    CHECK(answers == 0);
-  }
-  CHECK(answers == 2);
-  CHECK(last == Errc::unknown);
+  ask();
+  ask();
+  CHECK(ends.empty());
+  store.reset();
+  CHECK(ends == std::vector<std::error_code>(2, Errc::unknown));
   inner->answer(0);
   inner.reset();
-  CHECK(answers == 2);
+  CHECK(ends.size() == 2);
 
-  inner.emplace(clock);
-  RecordingStore store(*inner);
-  const TokenBucket bucket(store, "api", Quota::per_second(10));
-  bucket.try_acquire_then("alice", 1, count);
-  inner.reset();
-  CHECK(answers == 3);
-  CHECK(last == Errc::shut_down);
-  CHECK(store.trace().calls[0].error == Errc::shut_down);
+  inner.emplace(*far);
+  store.emplace(*inner);
+  ask();
+  inner->fail(0, Errc::shut_down);
+  CHECK(ends.back() == Errc::shut_down);
+  CHECK(store->trace().calls[0].error == Errc::shut_down);
 }
 
 TEST_CASE("a full recording passes calls on and counts them; a cleared one begins anew",
           "[testing]") {
   VirtualClock clock;
-  test::SlowStore inner(clock);
+  const auto far = make_virtual_store(clock);
+  test::WireStore inner(*far);
   Recording recording(2);
   RecordingStore store(inner, recording, "worker");
   const TokenBucket bucket(store, "api", Quota::per_second(10));
@@ -126,12 +96,11 @@ TEST_CASE("a full recording passes calls on and counts them; a cleared one begin
   CHECK(recording.left_out() == 1);
   recording.clear();
   CHECK(recording.left_out() == 0);
-  inner.answer(1);  // asked before, so it belongs nowhere
-  inner.answer(2);
+  inner.deliver_all();  // asked before, so they belong nowhere
   CHECK(answers == 3);
   CHECK(recording.trace().calls.empty());
   bucket.try_acquire_then("bob", 1, [&](std::error_code, Decision) { ++answers; });
-  inner.answer(3);
+  inner.answer(0);
   REQUIRE(recording.trace().calls.size() == 1);
   CHECK(recording.trace().calls[0].caller == "worker");
 }

@@ -70,6 +70,10 @@ TEST_CASE("what is asked differently is said: which call, what was expected, wha
           "[testing]") {
   VirtualClock clock;
   ReplayingStore store(record().trace, clock);
+  CHECK(store.unasked() == 5);
+  CHECK(store.report() ==
+        "5 recorded calls were not asked, the first is token_bucket.acquire {alice}:api:10/s "
+        "2,1,100000,200000,2 at +0 s\n");
   const auto answers = run_code(store, clock, 2);
   CHECK(answers[3] == "sluice.replay:1");
   CHECK(answers[4] == "2");  // it goes on behind the difference
@@ -85,15 +89,6 @@ TEST_CASE("what is asked differently is said: which call, what was expected, wha
   CHECK(error.message() == "the recording has no more calls");
   CHECK(store.differences()[1].find("call 6: expected no more calls, got token_bucket.acquire") ==
         0);
-}
-
-TEST_CASE("recorded calls that were not asked are reported", "[testing]") {
-  VirtualClock clock;
-  const ReplayingStore store(record().trace, clock);
-  CHECK(store.unasked() == 5);
-  CHECK(store.report() ==
-        "5 recorded calls were not asked, the first is token_bucket.acquire {alice}:api:10/s "
-        "2,1,100000,200000,2 at +0 s\n");
 }
 
 TEST_CASE("times are left alone, followed or compared", "[testing]") {
@@ -141,20 +136,21 @@ TEST_CASE("request ids count only if they are to be the same", "[testing]") {
   VirtualClock clock;
   const auto inner = make_virtual_store(clock);
   RecordingStore recorder(*inner);
-  const TokenBucket bucket(recorder, "api", Quota::per_second(10));
-  (void)decide(recorder, Plan(bucket.acquire_step("a")).idempotent({1, 2}));
-  for (const bool same_ids : {false, true}) {
-    ReplayingStore store(recorder.trace(), clock, {.same_ids = same_ids});
+  const auto ask = [](Store& store, std::optional<RequestId> id) {
+    const TokenBucket bucket(store, "api", Quota::per_second(10));
+    const Step step = bucket.acquire_step("a");
     std::error_code error;
-    const TokenBucket replayed(store, "api", Quota::per_second(10));
-    (void)decide(store, Plan(replayed.acquire_step("a")).idempotent({3, 4}), error);
-    CHECK((error == ReplayErrc::asked_differently) == same_ids);
-  }
-  ReplayingStore store(recorder.trace(), clock);
-  std::error_code error;
-  const TokenBucket replayed(store, "api", Quota::per_second(10));
-  (void)decide(store, replayed.acquire_step("a"), error);
-  CHECK(error == ReplayErrc::asked_differently);
+    (void)decide(store, id ? Plan(step).idempotent(*id) : Plan(step), error);
+    return error;
+  };
+  (void)ask(recorder, RequestId{1, 2});
+  const auto replayed = [&](bool same_ids, std::optional<RequestId> id) {
+    ReplayingStore store(recorder.trace(), clock, {.same_ids = same_ids});
+    return ask(store, id);
+  };
+  CHECK_FALSE(replayed(false, RequestId{3, 4}));
+  CHECK(replayed(true, RequestId{3, 4}) == ReplayErrc::asked_differently);
+  CHECK(replayed(false, std::nullopt) == ReplayErrc::asked_differently);
 }
 
 TEST_CASE("in any order, threads find their own answers", "[testing]") {

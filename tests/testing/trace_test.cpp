@@ -5,9 +5,9 @@
 #include "sluice/testing/recording_store.hpp"
 #include "sluice/testing/trace.hpp"
 #include "sluice/virtual_store.hpp"
+#include "src/testing/generators.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/seed.hpp"
-#include "tests/testing/random_trace.hpp"
 
 using namespace sluice;
 using namespace sluice::testing;
@@ -16,20 +16,87 @@ using sluice::test::Random;
 
 namespace {
 
+std::string random_bytes(Random& random, std::size_t most) {
+  std::string bytes(random.below(most + 1), '\0');
+  for (char& c : bytes) c = static_cast<char>(random.below(256));
+  return bytes;
+}
+
+TracedStep random_step(Random& random) {
+  const auto rows = operations();
+  TracedStep step;
+  step.operation = rows[random.below(rows.size())];
+  step.tag = random_bytes(random, 9);
+  step.name = random_bytes(random, 200);
+  for (std::size_t i = 0; i < step.operation->argument_count; ++i) {
+    step.args[i] = random.one_in(9) ? random.between(INT64_MIN, INT64_MAX) : random.between(0, 99);
+  }
+  step.table.resize(random.one_in(2) ? 0 : random.below(max_table_words + 1));
+  for (Word& word : step.table) word = random.between(0, word_limit);
+  return step;
+}
+
+Decision random_decision(Random& random, Time asked) {
+  const auto any_span = [&] {
+    return random.one_in(3) ? Span{0} : Span{sluice::testing::detail::log_uniform(random, 52)};
+  };
+  Decision d;
+  d.allowed = random.one_in(2);
+  d.source = static_cast<Source>(random.below(6));
+  d.step = static_cast<std::uint16_t>(random.below(16));
+  d.part = static_cast<std::uint16_t>(random.below(3));
+  d.limit = random.between(0, word_limit);
+  d.remaining = random.between(-1, word_limit);
+  d.retry_after = any_span();
+  d.reset_after = any_span();
+  d.at = asked + (random.one_in(2) ? any_span() : Span{0});
+  return d;
+}
+
+TracedCall random_call(Random& random, Time asked) {
+  TracedCall call;
+  call.asked = asked;
+  call.answered = asked + Span{random.one_in(2) ? random.between(-9'999'999, 9'999'999) : 0};
+  call.caller = random.one_in(2) ? random_bytes(random, 5) : "";
+  call.whole = !random.one_in(9);
+  if (random.one_in(3)) call.id = RequestId{random.next(), random.next()};
+  call.steps.resize(random.one_in(2) ? 1 : random.below(4));
+  for (auto& step : call.steps) step = random_step(random);
+  if (random.one_in(4) || call.steps.empty()) {
+    call.error = std::error_code(static_cast<int>(1 + random.below(60)), error_category());
+    if (random.one_in(3)) call.error = std::make_error_code(std::errc::timed_out);
+    call.decision.step = static_cast<std::uint16_t>(random.below(3));
+    return call;
+  }
+  call.decision = random_decision(random, asked);
+  for (std::size_t i = 0; i < call.steps.size(); ++i) {
+    call.each.push_back(random_decision(random, asked));
+  }
+  if (call.steps.size() == 1 && random.one_in(2)) call.each[0] = call.decision;
+  call.output.resize(random.one_in(2) ? 0 : random.below(12));
+  for (Word& word : call.output) word = random.between(0, word_limit);
+  return call;
+}
+
+/// Calls, marks, and times that mostly go on.
+Trace random_trace(Random& random) {
+  Trace trace;
+  Time now = VirtualClock::default_start;
+  for (std::size_t i = random.below(12); i > 0; --i) {
+    now += Span{random.one_in(9) ? -random.between(0, 999'999) : random.between(0, 99'999'999)};
+    if (random.one_in(4)) {
+      trace.marks.push_back({now, trace.calls.size(), "mark " + std::to_string(i)});
+    }
+    trace.calls.push_back(random_call(random, now));
+  }
+  return trace;
+}
+
 /// What is wrong with a text, as parse_trace() says it.
 std::string fault_of(const std::string& text) {
   try {
     (void)parse_trace(text);
   } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return "nothing";
-}
-
-std::string load_fault(const std::string& path) {
-  try {
-    (void)load_trace(path);
-  } catch (const std::exception& error) {
     return error.what();
   }
   return "nothing";
@@ -79,7 +146,7 @@ TEST_CASE("any trace is read as it was written", "[testing]") {
   Random random("any trace is read as it was written");
   CAPTURE(random.repeat());
   for (std::size_t i = 0; i < test::scaled(300, 20); ++i) {
-    const Trace trace = test::random_trace(random);
+    const Trace trace = random_trace(random);
     const std::string text = to_text(trace);
     CAPTURE(text);
     const Trace read = parse_trace(text);
@@ -95,7 +162,7 @@ TEST_CASE("a text that is cut or changed anywhere is read or refused, never wors
   CAPTURE(random.repeat());
   std::size_t refused = 0;
   for (std::size_t i = 0; i < test::scaled(3'000, 300); ++i) {
-    std::string text = to_text(test::random_trace(random));
+    std::string text = to_text(random_trace(random));
     const auto at = random.below(text.size());
     if (random.one_in(2)) {
       text.resize(at);
@@ -116,51 +183,45 @@ TEST_CASE("bad texts name the line and the reason", "[testing]") {
         "line 2: expected \"sluice-trace 1 from ...\", got \"sluice-trace 2 from 0\"");
   CHECK(fault_of("sluice-trace 1 from -5\n") ==
         "line 1: expected microseconds from 0 to 2^52, got \"sluice-trace 1 from -5\"");
-  CHECK(fault_of(title + "0.5 x\n") == "line 2: expected a time such as +1.500000, got \"0.5\"");
-  CHECK(fault_of(title + "\n+0.000000 bucket.take {a}:b 1\n") ==
-        "line 3: expected the name of an operation such as token_bucket.acquire, got "
-        "\"bucket.take\"");
-  CHECK(fault_of(title + "+0.000000 token_bucket.acquire alice 1\n") ==
-        "line 2: expected a key such as {tag}:name, got \"alice\"");
-  CHECK(fault_of(title + "+0.000000 token_bucket.acquire {%4}:a 1\n") ==
-        "line 2: expected a tag with % and two hex digits, got \"%4\"");
-  CHECK(fault_of(title + "+0.000000 token_bucket.acquire {a}:b 1,2\n") ==
-        "line 2: expected 5 arguments of token_bucket.acquire, got 2");
-  CHECK(fault_of(title + "+0.000000 token_bucket.acquire {a}:b 1,x,3,4,5\n") ==
-        "line 2: expected arguments, at most 8 numbers with commas, got \"1,x,3,4,5\"");
-  CHECK(fault_of(title + take + "=> allowed 1/1\n") == "line 2: expected \"->\", got \"=>\"");
-  CHECK(fault_of(title + take + "-> granted\n") ==
-        "line 2: expected allowed, refused or error, got \"granted\"");
-  CHECK(fault_of(title + take + "-> allowed 1\n") ==
-        "line 2: expected what remains and the limit, such as 4/5, got \"1\"");
-  CHECK(fault_of(title + take + "-> refused 0/1 retry 5 from virtual\n") ==
-        "line 2: expected a length of time such as 100ms, got \"5\"");
-  CHECK(fault_of(title + take + "-> refused 0/1 from disk\n") ==
-        "line 2: expected memory, virtual, redis, other, fallback, policy or prefetched, got "
-        "\"disk\"");
-  CHECK(fault_of(title + take + "-> error never_heard_of\n") ==
-        "line 2: expected the name of an error such as timed_out, or generic:110, got "
-        "\"never_heard_of\"");
-  CHECK(fault_of(title + take + "-> allowed 0/1 from virtual and more\n") ==
-        "line 2: expected the end of the line, got \"and more\"");
-  CHECK(fault_of(title + take +
-                 "-> allowed 0/1 from virtual & allowed 0/1 from virtual & allowed 0/1 from virtual"
-                 "\n") == "line 2: expected a decision for each of 1 steps, got 2");
-  CHECK(fault_of(title + "+0.000000 once 12 token_bucket.acquire\n") ==
-        "line 2: expected an id of 32 hex digits, got \"12\"");
+  const std::string at = "+0.000000 ";
+  const std::string bucket = at + "token_bucket.acquire ";
+  const std::string from_store = "0/1 from virtual";
+  const std::vector<std::array<std::string, 3>> table{
+      {"0.5 x", "a time such as +1.500000", "\"0.5\""},
+      {at + "bucket.take {a}:b 1", "the name of an operation such as token_bucket.acquire",
+       "\"bucket.take\""},
+      {at + "once 12 token_bucket.acquire", "an id of 32 hex digits", "\"12\""},
+      {bucket + "alice 1", "a key such as {tag}:name", "\"alice\""},
+      {bucket + "{%4}:a 1", "a tag with % and two hex digits", "\"%4\""},
+      {bucket + "{a}:b 1,2", "5 arguments of token_bucket.acquire", "2"},
+      {bucket + "{a}:b 1,x,3,4,5", "arguments, at most 8 numbers with commas", "\"1,x,3,4,5\""},
+      {take + "=> allowed 1/1", "\"->\"", "\"=>\""},
+      {take + "-> granted", "allowed, refused or error", "\"granted\""},
+      {take + "-> allowed 1", "what remains and the limit, such as 4/5", "\"1\""},
+      {take + "-> refused 0/1 retry 5", "a length of time such as 100ms", "\"5\""},
+      {take + "-> refused 0/1 from disk",
+       "memory, virtual, redis, other, fallback, policy or prefetched", "\"disk\""},
+      {take + "-> error never_heard_of", "the name of an error such as timed_out, or generic:110",
+       "\"never_heard_of\""},
+      {take + "-> allowed " + from_store + " and more", "the end of the line", "\"and more\""},
+      {take + "-> allowed " + from_store + " & allowed " + from_store + " & allowed " + from_store,
+       "a decision for each of 1 steps", "2"}};
+  for (const auto& [text, expected, got] : table) {
+    CHECK(fault_of(title + "\n" + text + "\n") == "line 3: expected " + expected + ", got " + got);
+  }
 }
 
 TEST_CASE("a trace is saved to a file and loaded again, and faults name the file", "[testing]") {
   Random random("a trace is saved to a file and loaded again, and faults name the file");
-  const Trace trace = test::random_trace(random);
+  const Trace trace = random_trace(random);
   const auto folder = std::filesystem::temp_directory_path();
   const std::string path = (folder / ("sluice-" + std::to_string(random.next()))).string();
   save_trace(trace, path);
   CHECK(load_trace(path).calls == trace.calls);
   std::filesystem::resize_file(path, 5);
-  CHECK(load_fault(path).find(path + ": line 1: expected") == 0);
+  CHECK_THROWS_WITH(load_trace(path), test::contains_text(path + ": line 1: expected"));
   std::filesystem::remove(path);
-  CHECK(load_fault(path) == "cannot read the trace from " + path);
+  CHECK_THROWS_WITH(load_trace(path), "cannot read the trace from " + path);
   CHECK_THROWS_WITH(save_trace(trace, "/no/such/folder/x"),
                     "cannot write the trace to /no/such/folder/x");
 }
