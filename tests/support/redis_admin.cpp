@@ -39,13 +39,22 @@ std::string field_of(const std::string& info, const std::string& name) {
   return text.substr(start, text.find_first_of("\r\n", start) - start);
 }
 
-std::vector<std::string> tls_lines(const Certificates& certificates) {
-  return {"tls-cert-file " + certificates.file("server.pem"),
-          "tls-key-file " + certificates.file("server.key"),
-          "tls-ca-cert-file " + certificates.file("ca.pem"),
-          "tls-auth-clients no",
-          "tls-replication yes",
-          "tls-cluster yes"};
+void use_tls(RedisSetup& setup, const Certificates* certificates) {
+  setup.tls = certificates != nullptr;
+  if (!setup.tls) return;
+  const auto file = [&](const char* name) { return certificates->file(name); };
+  for (const std::string& line :
+       {"tls-cert-file " + file("server.pem"), "tls-key-file " + file("server.key"),
+        "tls-ca-cert-file " + file("ca.pem"), std::string("tls-auth-clients no"),
+        std::string("tls-replication yes"), std::string("tls-cluster yes")}) {
+    setup.config.push_back(line);
+  }
+}
+
+std::vector<std::uint16_t> ports_of(const std::vector<std::unique_ptr<RedisServer>>& servers) {
+  std::vector<std::uint16_t> ports;
+  for (const auto& server : servers) ports.push_back(server->port());
+  return ports;
 }
 
 std::string role_of(const RedisServer& server, const std::string& password) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -22,8 +23,11 @@ void await(const std::string& what, const std::function<bool()>& condition);
 /// A field of the reply to INFO or CLUSTER INFO; empty if there is none.
 [[nodiscard]] std::string field_of(const std::string& info, const std::string& name);
 
-/// The lines of redis.conf of a server whose port speaks TLS, also to other servers.
-[[nodiscard]] std::vector<std::string> tls_lines(const Certificates& certificates);
+/// Makes it a server whose port speaks TLS, also to other servers; null: a plain one.
+void use_tls(RedisSetup& setup, const Certificates* certificates);
+
+[[nodiscard]] std::vector<std::uint16_t> ports_of(
+    const std::vector<std::unique_ptr<RedisServer>>& servers);
 
 /// "master" or "slave" by ROLE; empty if the server does not answer.
 [[nodiscard]] std::string role_of(const RedisServer& server, const std::string& password);

@@ -41,10 +41,7 @@ RedisCluster::RedisCluster(Options options) : options_(std::move(options)) {
   RedisSetup setup;
   setup.config = {"cluster-enabled yes", "cluster-node-timeout 1000",
                   "cluster-replica-validity-factor 0", "repl-diskless-sync-delay 0"};
-  if (options_.tls != nullptr) {
-    setup.tls = true;
-    for (std::string& line : tls_lines(*options_.tls)) setup.config.push_back(std::move(line));
-  }
+  use_tls(setup, options_.tls);
   for (const std::string& line : options_.config) setup.config.push_back(line);
   setup.password = options_.password;
   // On a machine under load, redis-cli may wait for ever for nodes that do not meet.
@@ -77,12 +74,6 @@ void RedisCluster::create() {
   std::ifstream file(log);
   throw std::runtime_error("redis-cli --cluster create: " +
                            std::string(std::istreambuf_iterator<char>(file), {}));
-}
-
-std::vector<std::uint16_t> RedisCluster::ports() const {
-  std::vector<std::uint16_t> result;
-  for (const auto& node : nodes_) result.push_back(node->port());
-  return result;
 }
 
 RedisClient RedisCluster::client(std::size_t node) const {

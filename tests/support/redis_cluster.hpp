@@ -29,7 +29,7 @@ class RedisCluster {
   explicit RedisCluster(Options options);
   RedisCluster() : RedisCluster(Options{}) {}
 
-  [[nodiscard]] std::vector<std::uint16_t> ports() const;
+  [[nodiscard]] std::vector<std::uint16_t> ports() const { return ports_of(nodes_); }
   [[nodiscard]] std::uint16_t port(std::size_t node) const { return nodes_.at(node)->port(); }
   [[nodiscard]] RedisServer& server(std::size_t node) { return *nodes_.at(node); }
   /// A logged-in client of one node; it does not follow redirections.

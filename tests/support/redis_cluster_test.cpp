@@ -1,8 +1,6 @@
 // The cluster and the Sentinels that other tests rely on. Threading: single-threaded.
 #include "tests/support/redis_cluster.hpp"
 
-#include <optional>
-
 #include "tests/catch.hpp"
 #include "tests/support/redis_sentinels.hpp"
 
@@ -17,15 +15,7 @@ TEST_CASE("slots of keys are those of the specification", "[support]") {
 
 TEST_CASE("a cluster serves all slots, moves them, and replaces masters", "[support][redis]") {
   if (redis_left_out()) return;
-  const bool is_secured = GENERATE(false, true);
-  CAPTURE(is_secured);
-  std::optional<Certificates> certificates;
-  RedisCluster::Options options;
-  if (is_secured) {
-    options.password = "secret";
-    options.tls = &certificates.emplace();
-  }
-  RedisCluster cluster(options);
+  RedisCluster cluster;
   const unsigned slot = cluster_slot("key");
   const std::size_t first = cluster.master_of(slot);
   CHECK(cluster.slots_of(first).size() > RedisCluster::slots / 4);
@@ -61,16 +51,9 @@ TEST_CASE("a cluster serves all slots, moves them, and replaces masters", "[supp
 TEST_CASE("Sentinels name another master when they are told to, and when it dies",
           "[support][redis]") {
   if (redis_left_out()) return;
-  const bool is_secured = GENERATE(false, true);
-  CAPTURE(is_secured);
-  std::optional<Certificates> certificates;
-  RedisSentinels::Options options;
-  if (is_secured) {
-    options.password = "secret";
-    options.sentinel_password = "another";
-    options.tls = &certificates.emplace();
-  }
-  RedisSentinels group(options);
+  const Certificates certificates;
+  RedisSentinels group(
+      {.password = "secret", .sentinel_password = "another", .tls = &certificates});
   CHECK(group.master() == 0);
   RedisClient client = group.client(0);
   CHECK(client({"SET", "key", "value"}).text == "OK");
@@ -86,7 +69,6 @@ TEST_CASE("Sentinels name another master when they are told to, and when it dies
   const std::size_t third = group.await_new_master(second);
   CHECK(third != second);
   CHECK(group.client(third)({"GET", "key"}).text == "value");
-  if (is_secured) return;  // what follows takes the Sentinels ten seconds
   group.restart(second);
   group.await_ok();
   CHECK(group.client(second)({"ROLE"}).elements.at(0).text == "slave");

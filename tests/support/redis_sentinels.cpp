@@ -17,11 +17,8 @@ RedisSentinels::RedisSentinels(Options options) : options_(std::move(options)) {
 void RedisSentinels::start_servers() {
   RedisSetup setup;
   setup.password = options_.password;
-  setup.tls = options_.tls != nullptr;
   setup.config = {"repl-diskless-sync-delay 0"};
-  if (setup.tls) {
-    for (std::string& line : tls_lines(*options_.tls)) setup.config.push_back(std::move(line));
-  }
+  use_tls(setup, options_.tls);
   for (const std::string& line : options_.config) setup.config.push_back(line);
   for (std::size_t i = 0; i < size; ++i) {
     RedisSetup own = setup;
@@ -37,10 +34,7 @@ void RedisSentinels::start_sentinels() {
   const std::string name = group;
   RedisSetup setup;
   setup.arguments = {"--sentinel"};
-  setup.tls = options_.tls != nullptr;
-  if (setup.tls) {
-    for (std::string& line : tls_lines(*options_.tls)) setup.config.push_back(std::move(line));
-  }
+  use_tls(setup, options_.tls);
   const std::vector<std::string> lines{
       "sentinel monitor " + name + " 127.0.0.1 " + std::to_string(servers_.front()->port()) + " 2",
       "sentinel down-after-milliseconds " + name + " " + std::to_string(options_.down_after_ms),
@@ -54,12 +48,6 @@ void RedisSentinels::start_sentinels() {
     setup.config.push_back("sentinel sentinel-pass " + options_.sentinel_password);
   }
   for (std::size_t i = 0; i < size; ++i) sentinels_.push_back(std::make_unique<RedisServer>(setup));
-}
-
-std::vector<std::uint16_t> RedisSentinels::ports() const {
-  std::vector<std::uint16_t> result;
-  for (const auto& sentinel : sentinels_) result.push_back(sentinel->port());
-  return result;
 }
 
 RedisClient RedisSentinels::client(std::size_t node) const {

@@ -34,7 +34,7 @@ class RedisSentinels {
   RedisSentinels() : RedisSentinels(Options{}) {}
 
   /// Of the Sentinels.
-  [[nodiscard]] std::vector<std::uint16_t> ports() const;
+  [[nodiscard]] std::vector<std::uint16_t> ports() const { return ports_of(sentinels_); }
   [[nodiscard]] RedisServer& server(std::size_t node) { return *servers_.at(node); }
   [[nodiscard]] RedisServer& sentinel(std::size_t i) { return *sentinels_.at(i); }
   [[nodiscard]] RedisClient client(std::size_t node) const;

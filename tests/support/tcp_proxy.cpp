@@ -13,7 +13,6 @@
 #include <deque>
 #include <stdexcept>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "tests/support/redis_server.hpp"
@@ -66,14 +65,13 @@ struct Flow {
   int from;
   int to;
   std::size_t cut;
-  std::size_t mute;
   std::deque<Chunk> chunks{};
   std::size_t pending = 0;
   std::size_t forwarded = 0;
   bool ended = false;      // `from` sends no more
   bool shut_down = false;  // and `to` was told
 
-  [[nodiscard]] std::size_t allowance() const noexcept { return std::min(cut, mute) - forwarded; }
+  [[nodiscard]] std::size_t allowance() const noexcept { return cut - forwarded; }
   [[nodiscard]] bool is_cut() const noexcept { return forwarded == cut; }
   [[nodiscard]] bool wants_to_read() const noexcept { return !ended && pending < most_pending; }
   [[nodiscard]] bool wants_to_write(Clock::time_point now) const noexcept {
@@ -120,8 +118,8 @@ class TcpProxy::Connection {
   Connection(TcpProxy& proxy, int client, int server, const ProxyRule& rule)
       : proxy_(proxy),
         rule_(rule),
-        up_{client, server, rule.cut_up, rule.mute_up},
-        down_{server, client, rule.cut_down, rule.mute_down} {}
+        up_{client, server, rule.cut_up},
+        down_{server, client, rule.cut_down} {}
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
   ~Connection() {
@@ -189,25 +187,17 @@ class TcpProxy::Connection {
 };
 
 TcpProxy::TcpProxy(std::uint16_t target)
-    : target_(target), port_(free_server_port()), wake_fd_(::eventfd(0, EFD_CLOEXEC)) {
+    : target_(target), port_(free_server_port()), stop_fd_(::eventfd(0, EFD_CLOEXEC)) {
   listen();
   thread_ = std::thread([this] { run(); });
 }
 
 TcpProxy::~TcpProxy() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
-  }
-  wake();
-  thread_.join();
-  if (listener_ >= 0) ::close(listener_);
-  ::close(wake_fd_);
-}
-
-void TcpProxy::wake() const noexcept {
   const std::uint64_t one = 1;
-  static_cast<void>(::write(wake_fd_, &one, sizeof one) == sizeof one);
+  static_cast<void>(::write(stop_fd_, &one, sizeof one) == sizeof one);
+  thread_.join();
+  ::close(listener_);
+  ::close(stop_fd_);
 }
 
 void TcpProxy::set(const ProxyRule& rule) {
@@ -218,22 +208,6 @@ void TcpProxy::set(const ProxyRule& rule) {
 void TcpProxy::set_once(const ProxyRule& rule) {
   const std::lock_guard lock(mutex_);
   once_ = rule;
-}
-
-void TcpProxy::cut_all() {
-  {
-    const std::lock_guard lock(mutex_);
-    cut_all_ = true;
-  }
-  wake();
-}
-
-void TcpProxy::refuse(bool refused) {
-  {
-    const std::lock_guard lock(mutex_);
-    refused_ = refused;
-  }
-  wake();
 }
 
 void TcpProxy::listen() {
@@ -251,7 +225,6 @@ void TcpProxy::accept() {
   const int client = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
   if (client < 0) return;
   send_at_once(client);
-  ++connections_;
   const std::lock_guard lock(mutex_);
   const ProxyRule rule = once_.value_or(rule_);
   once_.reset();
@@ -264,22 +237,10 @@ void TcpProxy::accept() {
   if (rule.cut_up == 0 || rule.cut_down == 0) open_.back().move(0, 0);
 }
 
-/// Does what the members have asked for.
-void TcpProxy::adjust() {
-  const std::lock_guard lock(mutex_);
-  if (std::exchange(cut_all_, false)) open_.clear();
-  if (refused_ && listener_ >= 0) {
-    ::close(listener_);
-    listener_ = -1;
-  } else if (!refused_ && listener_ < 0) {
-    listen();
-  }
-}
-
 void TcpProxy::run() {
   std::vector<pollfd> set;
   for (;;) {
-    set = {{wake_fd_, POLLIN, 0}, {listener_, POLLIN, 0}};
+    set = {{stop_fd_, POLLIN, 0}, {listener_, POLLIN, 0}};
     auto next = Clock::time_point::max();
     for (const Connection& connection : open_) next = std::min(next, connection.add_to(set));
     timespec rest{};
@@ -294,14 +255,7 @@ void TcpProxy::run() {
       it = it->move(set[i].revents, set[i + 1].revents) ? std::next(it) : open_.erase(it);
     }
     if ((set[1].revents & POLLIN) != 0) accept();
-    if ((set[0].revents & POLLIN) == 0) continue;
-    std::uint64_t count = 0;
-    static_cast<void>(::read(wake_fd_, &count, sizeof count) == sizeof count);
-    {
-      const std::lock_guard lock(mutex_);
-      if (stopping_) break;
-    }
-    adjust();
+    if ((set[0].revents & POLLIN) != 0) break;
   }
   open_.clear();
 }

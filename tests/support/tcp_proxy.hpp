@@ -1,4 +1,4 @@
-// A proxy in front of a loopback server, which cuts, delays and withholds what passes.
+// A proxy in front of a loopback server, which cuts and delays what passes.
 // Threading: a thread of its own forwards; members from any thread.
 #pragma once
 
@@ -22,9 +22,6 @@ struct ProxyRule {
   /// Both sides are closed once exactly so many bytes were forwarded; 0: at once.
   std::size_t cut_up = never;
   std::size_t cut_down = never;
-  /// Half-open: so many bytes are forwarded, the others are withheld and nothing is closed.
-  std::size_t mute_up = never;
-  std::size_t mute_down = never;
   std::chrono::microseconds delay{0};  ///< of each byte, in both directions
   bool single_bytes = false;           ///< each byte is sent by itself
 };
@@ -43,13 +40,7 @@ class TcpProxy {
   void set(const ProxyRule& rule);
   /// The rule of the next connection alone.
   void set_once(const ProxyRule& rule);
-  /// Closes every connection.
-  void cut_all();
-  /// Nothing listens until this is undone: connections are refused.
-  void refuse(bool refused);
 
-  /// How many connections were accepted.
-  [[nodiscard]] std::uint64_t connections() const noexcept { return connections_; }
   /// How many connections a rule has cut.
   [[nodiscard]] std::uint64_t cuts() const noexcept { return cuts_; }
   /// What was forwarded in all.
@@ -62,21 +53,15 @@ class TcpProxy {
   void run();
   void listen();
   void accept();
-  void adjust();
-  void wake() const noexcept;
 
   const std::uint16_t target_;
   std::uint16_t port_ = 0;
   int listener_ = -1;
-  int wake_fd_ = -1;
+  int stop_fd_ = -1;
   std::mutex mutex_;  // guards what follows
   ProxyRule rule_;
   std::optional<ProxyRule> once_;
-  bool refused_ = false;
-  bool cut_all_ = false;
-  bool stopping_ = false;
 
-  std::atomic<std::uint64_t> connections_{0};
   std::atomic<std::uint64_t> cuts_{0};
   std::atomic<std::size_t> up_{0};
   std::atomic<std::size_t> down_{0};
