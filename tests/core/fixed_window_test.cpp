@@ -37,7 +37,6 @@ Verdict allowed(Word remaining, Span until_reset) { return admitted(remaining, u
 Verdict refused(Word remaining, Span retry_after) {
   return turned_away(retry_after, retry_after, remaining);
 }
-const Verdict nothing = turned_away(0s, 0s);
 
 }  // namespace
 
@@ -137,22 +136,6 @@ TEST_CASE("a window that another version of the zone began counts in one's own",
                  {27s, take_by_calendar(10'000'000, fixed_window_block), allowed(0, 10s)},
                  {31s, other(1), refused(0, 6s)},
                  {37s, other(3), allowed(0, 13s)}});
-}
-
-TEST_CASE(
-    "a clock set back by up to a minute stays in the stored window, beyond it one request passes",
-    "[core][fixed_window]") {
-  check_moments({{60s, acquire(3), allowed(0, 60s)},
-                 {60s - 1us, acquire(1), refused(0, 60s + 1us)},
-                 {0s, acquire(1), refused(0, 120s)},
-                 {0s, refund(2, 60s, 120s), allowed(2, 120s)},
-                 {30s, refund(3, 60s, 120s), allowed(3, 0s)},  // never more than is used
-                 {30s, acquire(3), allowed(0, 90s)},
-                 {-1us, peek(1), allowed(1, 1us)},
-                 {-1us, refund(1, 60s, 120s), nothing},
-                 {-1us, acquire(1), allowed(0, 1us)},
-                 {-1us, acquire(1), refused(0, 1us)},
-                 {0s, acquire(3), allowed(0, 60s)}});
 }
 
 TEST_CASE("a fixed window's arguments out of range are errors", "[core][fixed_window][C-006]") {

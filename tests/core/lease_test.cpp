@@ -14,9 +14,9 @@
 #include <utility>
 #include <vector>
 
-#include "sluice/extend/owned_plan.hpp"
 #include "sluice/sluice.hpp"
 #include "tests/catch.hpp"
+#include "tests/core/async_store.hpp"
 
 using namespace sluice;
 using namespace std::chrono_literals;
@@ -322,28 +322,9 @@ TEST_CASE("what a handler owns may use the renewer as it ends", "[core][leases]"
 }
 
 TEST_CASE("leases are counted while answers come on another thread", "[core][leases]") {
-  class ElsewhereStore final : public Store {
-   public:
-    ~ElsewhereStore() override { join(); }
-    void execute(const Plan& plan, Completion done) noexcept override {
-      join();
-      thread_ = std::thread(
-          [this, owned = std::make_unique<OwnedPlan>(plan), answer = std::move(done)]() mutable {
-            inner_->execute(owned->view(), std::move(answer));
-          });
-    }
-    [[nodiscard]] Clock& clock() noexcept override { return time; }
-    [[nodiscard]] bool may_block() const noexcept override { return true; }
-    VirtualClock time;
-
-   private:
-    void join() {
-      if (thread_.joinable()) thread_.join();
-    }
-    std::unique_ptr<Store> inner_ = make_virtual_store(time);
-    std::thread thread_;
-  };
-  ElsewhereStore store;
+  VirtualClock time;
+  const auto inner = make_virtual_store(time);
+  test::AsyncStore store(*inner);
   LeaseRenewer renewer(store.clock(), Renewing::by_hand);
   const ConcurrencyLimiter jobs(store, "jobs", 4, {.ttl = 12s, .renewer = &renewer});
   std::vector<Lease> leases;
@@ -354,7 +335,7 @@ TEST_CASE("leases are counted while answers come on another thread", "[core][lea
     while (!over) all = all && renewer.size() <= 4;
   });
   for (int i = 0; i < 200; ++i) {
-    store.time.advance(4s);
+    time.advance(4s);
     renewer.renew_due();
   }
   over = true;

@@ -45,18 +45,6 @@ TEST_CASE("a place that nobody gives back is free when its lease expires, to the
   CHECK(leases.acquire(60s, 4) == turned_away(10s, 60s));
 }
 
-TEST_CASE("a crowd that died at once is free at once, and taken off bit by bit", "[core][leases]") {
-  Leases leases(1000);
-  for (Word id = 1; id <= 1000; ++id) leases.acquire(id <= 500 ? 0s : 30s, id);
-  CHECK(leases.peek(60s, 500) == admitted(500, 30s));
-  const std::size_t words = leases.state.size();
-  for (Word i = 0; i < 500; ++i) {
-    REQUIRE(leases.acquire(60s, 2000 + i) == admitted(499 - i, 60s));
-  }
-  CHECK(leases.state.size() == words);
-  CHECK(leases.acquire(60s, 3000) == turned_away(30s, 60s));
-}
-
 TEST_CASE("no more than max_holders leases are held, whatever the limit", "[core][leases]") {
   Leases leases(word_limit);
   for (Word id = 1; id < Rule::max_holders; ++id) leases.acquire(0s, id);

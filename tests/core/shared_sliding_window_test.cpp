@@ -120,17 +120,6 @@ TEST_CASE("what is kept of the largest rates stays within what a log holds",
   check_kept(kernel, 10s, {{Rule::max_rate, Span{Rule::max_rate}}}, 10s + Span{Rule::max_rate});
 }
 
-TEST_CASE("a client is told when its version is not in force", "[core][shared_sliding_window]") {
-  check_moments({{0us, set(3, Mode::if_absent), fine(3), {start, 1}},
-                 {0us, expect(start, 0), fine(3)},
-                 {0us, expect(start, 3), fine(3)},
-                 {0us, expect(start, 4), Verdict::failed(Errc::cost_exceeds_capacity)},
-                 {0us, expect(start - 1), changed},
-                 {0us, set(4, Mode::update), fine(4), {start + 1, 1}},
-                 {0us, expect(start, 9), changed},
-                 {0us, expect(start + 1, 4), fine(4)}});
-}
-
 TEST_CASE("a setting lives as long as it is kept after its last use",
           "[core][shared_sliding_window]") {
   Kernel lapsed;

@@ -1,9 +1,8 @@
 // The kernel of the shared token bucket as tables of moments: at this instant, this request, this
-// answer; and that random requests leave no stamp too far ahead. Threading: single-threaded.
+// answer. Threading: single-threaded.
 #include "sluice/rules/shared_token_bucket_reserve.hpp"
 
 #include "tests/core/kernel.hpp"
-#include "tests/support/seed.hpp"
 
 using namespace sluice;
 using namespace sluice::test;
@@ -167,38 +166,4 @@ TEST_CASE("a shared token bucket's arguments out of range are errors",
   check_moments(kernel, {{0s, spend(6, 1s), Verdict::failed(Errc::cost_exceeds_capacity)}});
   check_corrupt(kernel, 0s, {{1, -1}, {2, 0}, {2, word_limit}, {3, 0}, {3, word_limit}, {4, -1}},
                 {acquire(1), set(5)});
-}
-
-TEST_CASE("no stamp lies farther ahead than the longest debt, so that none is forgiven",
-          "[core][shared_token_bucket]") {
-  Random random("no stamp lies farther ahead than the longest debt, so that none is forgiven");
-  CAPTURE(random.repeat());
-  constexpr Word longest = SharedTokenBucketReserve::longest;
-  const auto units = [&] { return random.between(0, random.one_in(8) ? word_limit : 800); };
-  for (std::size_t i = 0; i < scaled(2'000); ++i) {
-    Kernel kernel;
-    std::vector<Told> grants;
-    Span now{};
-    kernel.ask(now, set(random.between(1, 1'000)));
-    for (int j = 0; j < 20; ++j) {
-      now += Span(random.one_in(2) ? random.between(0, 1'000'000) : 0);
-      const auto change = static_cast<Change>(random.between(0, 2));
-      const std::vector<Ask> asks{
-          set(random.between(1, 1'000), static_cast<Inheritance>(random.between(0, 3))),
-          acquire(random.between(0, 10)),
-          spend(random.between(0, 10), Span(random.between(0, longest))), adjust(change, units()),
-          block(Span(random.one_in(4) ? longest : random.between(0, longest)))};
-      const bool gives = !grants.empty() && random.one_in(4);
-      const Ask ask = gives ? give(grants.back(), random.between(0, grants.back().cost))
-                            : asks[random.below(asks.size())];
-      INFO(ask.row->name << " at " << now.count() << " us");
-      const Verdict verdict = kernel.ask(now, ask);
-      if (gives) grants.pop_back();
-      if (ask.row == &shared_token_bucket_reserve && verdict.status == Verdict::allowed) {
-        const Output& o = kernel.output;
-        grants.push_back({o[0], o[1], Span(o[2] - start), o[3], o[4]});
-      }
-      REQUIRE(kernel.state[6] <= start + now.count() + longest);
-    }
-  }
 }
