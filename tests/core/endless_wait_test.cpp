@@ -130,6 +130,23 @@ TEST_CASE("a wait goes on while a thread may move the clock", "[core][clock][wai
   }
 }
 
+TEST_CASE("patience may have no end", "[core][clock][waiting][realtime]") {
+  VirtualClock clock;
+  clock.set_patience(Span::max());
+  ManualResetEvent event;
+  std::atomic<bool> over{false};
+  std::thread waiting([&] {
+    std::string why;
+    (void)clock.wait_or_tell(clock.now() + 1h, event, why);
+    over = true;
+  });
+  const auto start = std::chrono::steady_clock::now();
+  while (std::chrono::steady_clock::now() < start + 5ms) std::this_thread::yield();
+  CHECK_FALSE(over);
+  event.wake();
+  waiting.join();
+}
+
 TEST_CASE("a wait goes on while another thread exists, also if a third one just ends",
           "[core][clock][waiting][realtime]") {
   VirtualClock clock;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <future>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -217,6 +218,21 @@ TEST_CASE("a static limiter whose static store is destroyed before it is told so
   asks_at_the_end.bucket.emplace(*ends_before_it, "b", quota);
   CHECK(asks_at_the_end.bucket->try_acquire("k"));
   // The rest happens at the end of the program, which it would abort.
+}
+
+TEST_CASE("a cost beyond the range is not a negative one", "[core][traps]") {
+  const auto store = make_memory_store();
+  const TokenBucket bucket(*store, "b", quota);
+  for (const auto cost : {std::numeric_limits<std::uint64_t>::max(), std::uint64_t{1} << 63}) {
+    std::error_code error;
+    CHECK_FALSE(bucket.try_acquire("k", cost, error));
+    CHECK((error == Errc::invalid_cost || error == Errc::cost_exceeds_capacity));
+    CHECK_THROWS_WITH(bucket.try_acquire("k", cost), !sluice::test::contains_text("-1"));
+    CHECK(error_of([&] { bucket.reward("k", cost); }) == Errc::invalid_cost);
+    CHECK(error_of([&] { bucket.penalize("k", cost); }) == Errc::invalid_cost);
+    Reservation reservation = bucket.reserve("k", 1, 0s);
+    CHECK(error_of([&] { bucket.settle("k", reservation, cost); }) == Errc::invalid_cost);
+  }
 }
 
 TEST_CASE("spans finer than a microsecond are rounded up, and long ones do not overflow",
