@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tests/catch.hpp"
+#include "tests/http/parse.hpp"
 
 using namespace sluice;
 using http::Text;
@@ -84,46 +85,18 @@ TEST_CASE("a dictionary has keys, and values that are true by themselves") {
 }
 
 TEST_CASE("what RFC 9651 does not take makes the whole list unsound") {
-  for (const std::string_view text : {
-           "a,",
-           ",a",
-           "a,,b",
-           "a b",
-           "a;",
-           "a;=1",
-           "a;Q=1",
-           "a;q=",
-           "\"a",
-           "\"a\\x\"",
-           "\"a\\",
-           "\"\x01\"",
-           "\"\xc3\xa9\"",
-           "\xc3\xa9",
-           "1.",
-           "1.2345",
-           ".5",
-           "--1",
-           "-",
-           "1000000000000000",
-           "1000000000000.5",
-           ":aGk",
-           ":a!:",
-           "?2",
-           "?",
-           "@1.5",
-           "@",
-           "%\"",
-           "%\"%C3\"",
-           "%\"%c",
-           "(a b)",
-           "a=1",
-           "a\t",
-           "{}",
-       }) {
+  for (const std::string_view text :
+       http::parts_of("a, ,a a,,b a; a;=1 a;Q=1 a;q= \"a \"a\\x\" \"a\\ \"\x01\" \"\xc3\xa9\" "
+                      "\xc3\xa9 1. 1.2345 "
+                      ".5 --1 - 1000000000000000 1000000000000.5 :aGk :a!: ?2 ? @1.5 @ %\" "
+                      "%\"%C3\" %\"%c a=1 {}",
+                      ' ')) {
     CAPTURE(text);
-    // A tab may stand around commas only.
-    CHECK(MemberReader::sound(text, Shape::list) == (text == "a\t"));
+    CHECK_FALSE(MemberReader::sound(text, Shape::list));
   }
+  CHECK_FALSE(MemberReader::sound("a b", Shape::list));
+  CHECK_FALSE(MemberReader::sound("(a b)", Shape::list));
+  CHECK(MemberReader::sound("a\t", Shape::list));  // a tab may stand around commas only
   CHECK(MemberReader::sound("", Shape::list));
   CHECK_FALSE(MemberReader::sound("100, a=1", Shape::dictionary));
   CHECK_FALSE(MemberReader::sound("A=1", Shape::dictionary));
