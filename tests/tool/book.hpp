@@ -4,8 +4,10 @@
 #include <map>
 #include <string>
 
+#include "sluice/error.hpp"
 #include "sluice/plan.hpp"
 #include "tool/describe.hpp"
+#include "tool/output.hpp"
 
 namespace sluice::test {
 
@@ -27,32 +29,33 @@ class Book {
     return verdict;
   }
 
-  [[nodiscard]] tool::StoredState& at(const std::string& key) { return states_.at(key); }
   [[nodiscard]] tool::Description describe(const std::string& key,
                                            const tool::Given& given = {}) const {
     return tool::describe(*tool::KeyName::parse(key), states_.at(key), given, now);
   }
+  [[nodiscard]] std::string told(const std::string& key, const tool::Given& given = {}) const;
 
  private:
   std::map<std::string, tool::StoredState> states_;
 };
 
-/// The value of a field; fails if there is none.
-template <class T>
-T field(const tool::Fields& fields, std::string_view name) {
-  for (const tool::Field& each : fields) {
-    if (each.name == name) return std::get<T>(each.value);
+/// What is told of a state, "3 of 5 used; used 3, remaining 2; granted", and its rows on lines of
+/// their own.
+inline std::string told(const tool::Description& d, Word now) {
+  std::string text = d.summary;
+  if (!d.fields.empty()) text += "; " + tool::text_of(d.fields, now);
+  if (d.verdict) {
+    const Word status = d.verdict->status;
+    text += status == Verdict::allowed ? "; granted"
+            : status == Verdict::refused
+                ? "; refused"
+                : "; " + make_error_code(static_cast<Errc>(-status)).message();
   }
-  throw std::runtime_error("no field " + std::string(name));
+  for (const tool::Fields& row : d.rows) text += "\n" + tool::text_of(row, now);
+  return text;
 }
-inline Word moment_of(const tool::Description& d, std::string_view name) {
-  return field<tool::Moment>(d.fields, name).us;
-}
-inline bool has_field(const tool::Description& d, std::string_view name) {
-  for (const tool::Field& each : d.fields) {
-    if (each.name == name) return true;
-  }
-  return false;
+inline std::string Book::told(const std::string& key, const tool::Given& given) const {
+  return test::told(describe(key, given), now);
 }
 
 }  // namespace sluice::test

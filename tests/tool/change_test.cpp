@@ -16,29 +16,6 @@ namespace {
 using namespace std::chrono_literals;
 using nlohmann::json;
 
-TEST_CASE("a change wants a yes, and says what it will do", "[redis]") {
-  if (redis_left_out()) return;
-  Site site;
-  const TokenBucket bucket(*site.store, "api", Quota::per_day(5));
-  REQUIRE(bucket.try_acquire("a", 3).allowed);
-  const std::string key = "'{a}:api:5/day'";
-  const Ran asked = shell(site.url, "\"$SLUICE\" reset " + key + " 2>&1 </dev/null");
-  CHECK(asked.code == 2);
-  CHECK_THAT(asked.output, contains_text("reset {a}:api:5/day at unix://") &&
-                               contains_text("a token bucket, 3 used") &&
-                               contains_text("give --yes"));
-  CHECK(site.client({"EXISTS", "{a}:api:5/day"}).integer == 1);
-  // A terminal is asked.
-  const auto answer = [&](const std::string& word) {
-    return shell(site.url, "printf '" + word + "\\n' | script -qec \"$SLUICE reset " + key +
-                               "\" /dev/null 2>&1");
-  };
-  CHECK_THAT(answer("no").output, contains_text("nothing was changed"));
-  CHECK(site.client({"EXISTS", "{a}:api:5/day"}).integer == 1);
-  CHECK_THAT(answer("yes").output, contains_text("yes?"));
-  CHECK(site.client({"EXISTS", "{a}:api:5/day"}).integer == 0);
-}
-
 TEST_CASE("reset makes the limit start anew, and wakes who waits", "[redis]") {
   if (redis_left_out()) return;
   Site site;
@@ -166,9 +143,11 @@ TEST_CASE("a block that cannot be made is refused, and changes nothing", "[redis
   CHECK(site.client({"GET", "{a}:api:1/s"}).text == before);
 }
 
-TEST_CASE("no change is made where nobody can be asked, and each tells what it did", "[redis]") {
+TEST_CASE("no change is made without a yes, and each tells what it did", "[redis]") {
   if (redis_left_out()) return;
   Site site;
+  const TokenBucket bucket(*site.store, "api", Quota::per_day(5));
+  REQUIRE(bucket.try_acquire("a", 3).allowed);
   const ConcurrencyLimiter jobs(*site.store, "jobs", 5);
   Lease lease = jobs.try_acquire("a");
   const Gates gates(*site.store, "adwords", {"account"}, {.ramp = 0s, .spacing = 0s});
@@ -188,20 +167,33 @@ TEST_CASE("no change is made where nobody can be asked, and each tells what it d
     std::string before;
   };
   const std::vector<Change> changes{
+      {"reset", "{a}:api:5/day", "", "a token bucket, 3 used"},
       {"block", "{a}:jobs", " --for 10min", "leases, 1 held"},
       {"open", "{adwords}:account=closed", "", "a gate, closed for 30m"},
       {"close", "{adwords}:account=open", " --for 10min", "a gate, open"}};
   const auto before = contents();
-  CHECK(before.size() == 2);
+  CHECK(before.size() == 3);
   for (const Change& each : changes) {
     const std::string words = each.verb + " '" + each.key + "'" + each.span;
     const Ran asked = shell(site.url, "\"$SLUICE\" " + words + " 2>&1 </dev/null");
     INFO(asked.output);
     CHECK(asked.code == 2);
     CHECK_THAT(asked.output, contains_text(each.verb + " " + each.key) &&
+                                 contains_text(" at unix://") && contains_text(each.before) &&
                                  contains_text("nobody can be asked here: give --yes"));
     CHECK(contents() == before);
   }
+  // A terminal is asked.
+  const auto answer = [&](const std::string& word) {
+    return shell(
+        site.url,
+        "printf '" + word + "\\n' | script -qec \"$SLUICE reset '{a}:api:5/day'\" /dev/null 2>&1");
+  };
+  CHECK_THAT(answer("no").output, contains_text("nothing was changed"));
+  CHECK(contents() == before);
+  CHECK_THAT(answer("yes").output, contains_text("yes?"));
+  CHECK(site.client({"EXISTS", "{a}:api:5/day"}).integer == 0);
+  REQUIRE(bucket.try_acquire("a", 3).allowed);
   for (const Change& each : changes) {
     const Ran done = site.run(each.verb + " '" + each.key + "'" + each.span + " --yes --json");
     INFO(done.output);

@@ -17,29 +17,28 @@ using nlohmann::json;
 
 TEST_CASE("what every limiter writes is listed and shown", "[redis]") {
   if (redis_left_out()) return;
-  RedisServer server;
-  const auto store = make_redis_store(options_of(server));
+  Site site;
   std::set<std::string> keys;
   for_each_limiter([&](const std::string& key, auto make, auto ask) {
-    Store& there = *store;
+    Store& there = *site.store;
     const auto limiter = make(there);
     std::error_code error;
     REQUIRE(ask(limiter, error));
     REQUIRE_FALSE(error);
     keys.insert(key);
   });
-  const TokenBucket bucket(*store, "id", Quota::per_second(1));
+  const TokenBucket bucket(*site.store, "id", Quota::per_second(1));
   SeededRng rng(1);
   REQUIRE(bucket.try_acquire("a", 1, RequestId::draw(rng)).allowed);
-  REQUIRE(decide(*store, Step{&wait_line_enter,
-                              Key{"a",
-                                  "line2\x1f"
-                                  "bucket\x1f"
-                                  "10/s"},
-                              {word_limit, 1, 1'000'000, 600'000'000, 3}})
+  REQUIRE(decide(*site.store, Step{&wait_line_enter,
+                                   Key{"a",
+                                       "line2\x1f"
+                                       "bucket\x1f"
+                                       "10/s"},
+                                   {word_limit, 1, 1'000'000, 600'000'000, 3}})
               .allowed);
 
-  const Ran listed = sluice_tool(url_of(server), "keys --json");
+  const Ran listed = site.run("keys --json");
   INFO(listed.output);
   CHECK(listed.code == 0);
   std::set<std::string> kinds;
@@ -51,13 +50,13 @@ TEST_CASE("what every limiter writes is listed and shown", "[redis]") {
     const std::string key = line["key"];
     keys.erase(key);
     kinds.insert(line["kind"]);
-    const Ran shown = sluice_tool(url_of(server), "show '" + key + "' --json");
+    const Ran shown = site.run("show '" + key + "' --json");
     INFO(shown.output);
     REQUIRE(shown.code == 0);
     const json one = json_lines(shown.output).at(0);
     CHECK(one["sound"] == true);
     CHECK(one["expires_us"] > 0);
-    const Ran text = sluice_tool(url_of(server), "show '" + key + "'");
+    const Ran text = site.run("show '" + key + "'");
     CHECK(text.code == 0);
     CHECK_THAT(text.output, contains_text(key));
     if (key == "{a}:bucket:10/s") {
@@ -69,60 +68,45 @@ TEST_CASE("what every limiter writes is listed and shown", "[redis]") {
   CHECK(kinds.size() == std::size(state_descriptions) - 1);  // all but a constant
 }
 
-TEST_CASE("show tells what the limiter told, in any width", "[redis]") {
+TEST_CASE("show tells what the limiter told", "[redis]") {
   if (redis_left_out()) return;
-  RedisServer server;
-  const std::string url = url_of(server);
-  const auto store = make_redis_store(options_of(server));
-  const TokenBucket bucket(*store, "api", Quota::per_day(5));
+  Site site;
+  const TokenBucket bucket(*site.store, "api", Quota::per_day(5));
   for (int i = 0; i < 3; ++i) REQUIRE(bucket.try_acquire("alice").allowed);
   const std::string key = "'{alice}:api:5/day'";
 
-  CHECK_THAT(sluice_tool(url, "show " + key).output,
+  CHECK_THAT(site.run("show " + key).output,
              contains_text("a token bucket, 3 used") &&
                  contains_text("not in the state: give --quota or --limit"));
-  CHECK_THAT(sluice_tool(url, "show " + key + " --quota 5/day").output,
+  CHECK_THAT(site.run("show " + key + " --quota 5/day").output,
              contains_text("3 of 5 used") && contains_text("remaining      2"));
-  const Ran wrong = sluice_tool(url, "show " + key + " --quota 6/d");
+  const Ran wrong = site.run("show " + key + " --quota 6/d");
   CHECK(wrong.code == 2);
   CHECK_THAT(wrong.output, contains_text("the key is counted in 5/day"));
   for (const std::string limit : {"nonsense", "0", "1,x", "9007199254740993"}) {
-    const Ran ran = sluice_tool(url, "show " + key + " --limit " + limit);
+    const Ran ran = site.run("show " + key + " --limit " + limit);
     CHECK(ran.code == 2);
     CHECK_THAT(ran.output, contains_text("--limit: a whole number must be 1 to 2251799813685248") &&
                                contains_text(", got " + limit.substr(limit.find(',') + 1)));
   }
-  CHECK_THAT(sluice_tool(url, "watch " + key + " --times 1 --interval 99ms").output,
+  CHECK_THAT(site.run("watch " + key + " --times 1 --interval 99ms").output,
              contains_text("--interval must be 100ms or more, got 99ms"));
-  CHECK(sluice_tool(url, "show " + key + " --quota 5/fortnight").code == 2);
-
-  for (const std::string& words : {std::string("keys"), "show " + key, std::string("top")}) {
-    const Ran narrow = shell(url, "COLUMNS=40 \"$SLUICE\" " + words + " 2>&1");
-    std::istringstream stream(narrow.output);
-    for (std::string line; std::getline(stream, line);) {
-      INFO(line);
-      CHECK(line.size() <= 40);
-    }
-    CHECK(narrow.output.find('\x1b') == std::string::npos);
-  }
+  CHECK(site.run("show " + key + " --quota 5/fortnight").code == 2);
 }
 
 TEST_CASE("peek says whether a request would be granted, and changes nothing", "[redis]") {
   if (redis_left_out()) return;
-  RedisServer server;
-  const std::string url = url_of(server);
-  const auto store = make_redis_store(options_of(server));
-  const TokenBucket bucket(*store, "api", Quota::per_day(5));
+  Site site;
+  const TokenBucket bucket(*site.store, "api", Quota::per_day(5));
   REQUIRE(bucket.try_acquire("a", 3).allowed);
   const std::string key = "'{a}:api:5/day'";
-  RedisClient client(server.unix_socket());
-  const std::string before = client({"GET", "{a}:api:5/day"}).text;
+  const std::string before = site.client({"GET", "{a}:api:5/day"}).text;
 
-  CHECK(sluice_tool(url, "peek " + key).code == 2);
-  const Ran granted = sluice_tool(url, "peek " + key + " --limit 5 --cost 2");
+  CHECK(site.run("peek " + key).code == 2);
+  const Ran granted = site.run("peek " + key + " --limit 5 --cost 2");
   CHECK(granted.code == 0);
   CHECK_THAT(granted.output, contains_text("a token bucket of 2: granted now"));
-  const Ran refused = sluice_tool(url, "peek " + key + " --limit 5 --cost 3 --json");
+  const Ran refused = site.run("peek " + key + " --limit 5 --cost 3 --json");
   CHECK(refused.code == 1);
   const json answer = json_lines(refused.output).at(0);
   CHECK(answer["granted"] == false);
@@ -131,25 +115,23 @@ TEST_CASE("peek says whether a request would be granted, and changes nothing", "
   const Word known = bucket.peek("a", 3).retry_after.count();
   CHECK(told >= known);
   CHECK(told < known + 60'000'000);
-  const Ran impossible = sluice_tool(url, "peek " + key + " --limit 5 --cost 6");
+  const Ran impossible = site.run("peek " + key + " --limit 5 --cost 6");
   CHECK(impossible.code == 1);
-  CHECK(client({"GET", "{a}:api:5/day"}).text == before);
+  CHECK(site.client({"GET", "{a}:api:5/day"}).text == before);
 }
 
 TEST_CASE("watch shows a key again, also while it is not there", "[redis]") {
   if (redis_left_out()) return;
-  RedisServer server;
-  const std::string url = url_of(server);
-  CHECK_THAT(sluice_tool(url, "watch '{a}:jobs' --times 2 --interval 100ms").output,
+  Site site;
+  CHECK_THAT(site.run("watch '{a}:jobs' --times 2 --interval 100ms").output,
              contains_text("no such key"));
-  const auto store = make_redis_store(options_of(server));
-  const ConcurrencyLimiter jobs(*store, "jobs", 5);
+  const ConcurrencyLimiter jobs(*site.store, "jobs", 5);
   Lease lease = jobs.try_acquire("a");
-  const Ran watched = sluice_tool(url, "watch '{a}:jobs' --times 2 --interval 100ms --json");
+  const Ran watched = site.run("watch '{a}:jobs' --times 2 --interval 100ms --json");
   CHECK(watched.code == 0);
   CHECK(json_lines(watched.output).size() == 2);
   CHECK(json_lines(watched.output).at(1)["held"] == 1);
-  const Ran wrong = sluice_tool(url, "watch '{a}:jobs' --times 1 --limit 1,2");
+  const Ran wrong = site.run("watch '{a}:jobs' --times 1 --limit 1,2");
   CHECK(wrong.code == 2);
   CHECK_THAT(wrong.output, contains_text("the key has one limit, got 2"));
 }
@@ -178,11 +160,9 @@ TEST_CASE("Ctrl-C ends watch with what was shown, and 130", "[redis]") {
 
 TEST_CASE("top has the keys that are used most, by their limits where these are known", "[redis]") {
   if (redis_left_out()) return;
-  RedisServer server;
-  const std::string url = url_of(server);
-  const auto store = make_redis_store(options_of(server));
-  const TokenBucket bucket(*store, "api", Quota::per_day(100));
-  const SlidingWindow windows(*store, "w", {{10, 1h}});
+  Site site;
+  const TokenBucket bucket(*site.store, "api", Quota::per_day(100));
+  const SlidingWindow windows(*site.store, "w", {{10, 1h}});
   for (int i = 1; i <= 20; ++i) {
     REQUIRE(bucket.try_acquire("k" + std::to_string(i), i).allowed);
   }
@@ -195,11 +175,11 @@ TEST_CASE("top has the keys that are used most, by their limits where these are 
     return keys;
   };
   using Keys = std::vector<std::string>;
-  CHECK(keys_of(sluice_tool(url, "top --json --most 3")) ==
+  CHECK(keys_of(site.run("top --json --most 3")) ==
         Keys{"{w}:w:1h,grants", "{k20}:api:100/day", "{k19}:api:100/day"});
-  CHECK(keys_of(sluice_tool(url, "top --json --most 2 --quota 100/d")) ==
+  CHECK(keys_of(site.run("top --json --most 2 --quota 100/d")) ==
         Keys{"{k20}:api:100/day", "{k19}:api:100/day"});
-  CHECK(keys_of(sluice_tool(url, "top --json '{k1*'")).size() == 10);
+  CHECK(keys_of(site.run("top --json '{k1*'")).size() == 10);
 }
 
 TEST_CASE("what the user may not do or read ends with 2 and the right, whatever was listed",

@@ -1,9 +1,5 @@
 // A scan of many keys, with garbage among them, on a server that others use.
 #include <algorithm>
-#include <atomic>
-#include <chrono>
-#include <cstdio>
-#include <thread>
 
 #include "sluice/sluice.hpp"
 #include "tests/catch.hpp"
@@ -79,20 +75,18 @@ void check_totals(const json& totals, const Filled& filled) {
 
 TEST_CASE("all keys are seen, and garbage is counted and named", "[redis]") {
   if (redis_left_out()) return;
-  RedisServer server;
-  RedisClient client(server.unix_socket());
-  const Filled filled(client, 10'000);
-  const Ran ran = sluice_tool(url_of(server), "keys --json");
+  Site site;
+  const Filled filled(site.client, 10'000);
+  const Ran ran = site.run("keys --json");
   CHECK(ran.code == 0);
   const auto lines = json_lines(ran.output);
   REQUIRE(lines.size() == filled.buckets + 1);
   check_totals(lines.back()["totals"], filled);
-  const Ran text = sluice_tool(url_of(server), "keys");
+  const Ran text = site.run("keys");
   CHECK_THAT(text.output, contains_text("9,000 keys of limiters") &&
                               contains_text("a token bucket: 9,000, such as {user") &&
                               contains_text("1,000 keys of others") &&
                               contains_text("of another type: 250, such as {user"));
-  CHECK(shell(url_of(server), "\"$SLUICE\" keys 2>/dev/null >/dev/full").code == 2);
 }
 
 TEST_CASE("a prefix and a pattern choose keys", "[redis]") {
@@ -119,14 +113,13 @@ TEST_CASE("a prefix and a pattern choose keys", "[redis]") {
 
 TEST_CASE("a pipe that closes ends it quietly", "[redis]") {
   if (redis_left_out()) return;
-  RedisServer server;
-  RedisClient client(server.unix_socket());
-  const Filled filled(client, 4'000);
+  Site site;
+  const Filled filled(site.client, 4'000);
   const Ran ran =
-      shell(url_of(server), "exec 2>&1; { \"$SLUICE\" keys; echo \"ended $?\" >&2; } | head -n 1");
+      shell(site.url, "exec 2>&1; { \"$SLUICE\" keys; echo \"ended $?\" >&2; } | head -n 1");
   CHECK_THAT(ran.output, contains_text("a token bucket") && contains_text("ended 141\n"));
   CHECK(std::count(ran.output.begin(), ran.output.end(), '\n') == 2);
-  const Ran watched = shell(url_of(server),
+  const Ran watched = shell(site.url,
                             "exec 2>&1; { \"$SLUICE\" watch '{no}:such' --interval 100ms; echo "
                             "\"ended $?\" >&2; } | head -n 1");
   CHECK_THAT(watched.output, contains_text("no such key\n") && contains_text("ended 141\n"));
@@ -157,79 +150,21 @@ TEST_CASE("output that cannot be written is one error, with its cause", "[redis]
 
 TEST_CASE("large states are read whole", "[redis]") {
   if (redis_left_out()) return;
-  RedisServer server;
-  const auto store = make_redis_store(options_of(server));
-  const SlidingWindow windows(*store, "w", {{1'000, 1h}});
+  Site site;
+  const SlidingWindow windows(*site.store, "w", {{1'000, 1h}});
   for (int i = 0; i < 500; ++i) REQUIRE(windows.try_acquire("a").allowed);
-  const auto lines = json_lines(sluice_tool(url_of(server), "keys --json").output);
+  const auto lines = json_lines(site.run("keys --json").output);
   REQUIRE(lines.size() == 2);
   CHECK(lines[0]["used"] == 500);
   CHECK(lines[0]["limit"] == 1'000);
 }
 
-/// The latencies of calls that one caller after the other makes.
-struct Load {
-  std::atomic<bool> stop{false};
-  std::vector<std::vector<double>> us;
-  std::vector<std::thread> threads;
-
-  Load(const RedisServer& server, std::size_t callers) : us(callers) {
-    for (std::size_t i = 0; i < callers; ++i) {
-      threads.emplace_back([this, &server, i] {
-        RedisClient client(server.unix_socket());
-        while (!stop) {
-          const auto begin = std::chrono::steady_clock::now();
-          client({"GETRANGE", "{user1}:api:1/s", "0", "24"});
-          us[i].push_back(
-              std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin)
-                  .count());
-        }
-      });
-    }
-  }
-  std::vector<double> end() {
-    stop = true;
-    for (std::thread& each : threads) each.join();
-    std::vector<double> all;
-    for (const auto& each : us) all.insert(all.end(), each.begin(), each.end());
-    std::sort(all.begin(), all.end());
-    return all;
-  }
-};
-
-double mean(const std::vector<double>& values) {
-  double sum = 0;
-  for (const double value : values) sum += value;
-  return sum / static_cast<double>(values.size());
-}
-
 TEST_CASE("a million keys are listed", "[.][long]") {
   if (redis_left_out()) return;
-  RedisServer server;
-  RedisClient client(server.unix_socket());
-  const Filled filled(client, 1'000'000);
-  const Ran ran = sluice_tool(url_of(server), "keys --json | tail -n 1");
+  Site site;
+  const Filled filled(site.client, 1'000'000);
+  const Ran ran = site.run("keys --json | tail -n 1");
   check_totals(json_lines(ran.output).at(0)["totals"], filled);
-}
-
-// The latency of a server with a million keys, without a scan of them and beside one.
-TEST_CASE("figures of a scan beside a loaded server", "[.figures]") {
-  RedisServer server;
-  RedisClient client(server.unix_socket());
-  const Filled filled(client, 1'000'000);
-  const auto measure = [&](const char* what) {
-    Load load(server, 4);
-    std::this_thread::sleep_for(10s);
-    const auto all = load.end();
-    const auto size = static_cast<double>(all.size());
-    std::printf("%s: %zu calls, mean %.1f us, p50 %.1f, p99 %.1f\n", what, all.size(), mean(all),
-                all[static_cast<std::size_t>(size * 0.5)],
-                all[static_cast<std::size_t>(size * 0.99)]);
-  };
-  measure("without the scan");
-  std::thread listing([&] { (void)sluice_tool(url_of(server), "keys --json | tail -n 1"); });
-  measure("beside it");
-  listing.join();
 }
 
 }  // namespace
