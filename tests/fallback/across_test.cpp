@@ -1,5 +1,4 @@
-// Lines across processes while their store is away: the policies hold, and leases go back where
-// they came from.
+// Lines across processes while their store is away: the policies hold.
 #include "sluice/limiters/concurrency_limiter.hpp"
 #include "sluice/limiters/fixed_window.hpp"
 #include "sluice/limiters/token_bucket.hpp"
@@ -8,8 +7,6 @@
 
 namespace sluice::test {
 namespace {
-
-Word held(Store& store) { return 4 - ConcurrencyLimiter(store, "jobs", 4).peek("a").remaining; }
 
 constexpr WaitQueueOptions across{.across_processes = true, .client = 1};
 
@@ -55,32 +52,6 @@ TEST_CASE("a line across processes waits at a closed door until the store is bac
   for (int i = 0; i < 60 && !granted; ++i) rig.clock.advance(1s);
   CHECK(granted);
   CHECK_FALSE(failed);
-}
-
-TEST_CASE("a lease of a line across processes is given back where it was granted",
-          "[fallback][waiting][processes]") {
-  for (const bool is_healed : {false, true}) {
-    CAPTURE(is_healed);
-    Rig rig(2);
-    const ConcurrencyLimiter jobs(rig.store, "jobs", 4);
-    jobs.set_wait_queue(across);
-    rig.trip();
-    Lease during = jobs.try_acquire("a");
-    REQUIRE(during);
-    CHECK(held(*rig.local) == 1);
-    if (is_healed) rig.heal();
-    std::error_code error;
-    if (is_healed) {
-      Lease again = jobs.try_acquire("a", error);  // the primary's
-      CHECK(held(*rig.whole) == 1);
-      CHECK(again.release(error));
-      CHECK(held(*rig.whole) == 0);
-    } else {
-      CHECK(during.release(error));
-      CHECK(held(*rig.local) == 0);
-    }
-    CHECK_FALSE(error);
-  }
 }
 
 }  // namespace sluice::test

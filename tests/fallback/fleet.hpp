@@ -86,10 +86,10 @@ class Fleet {
     }
   }
   /// The server is away for `span`.
-  void outage(Span span, const Fault& fault = dead) {
+  void outage(Span span) {
     went = world.now();
     for (const auto& client : all) {
-      client->primary.fail_all(fault);
+      client->primary.fail_all(dead);
       client->back = Time{};
     }
     world.run_for(span);

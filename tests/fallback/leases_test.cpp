@@ -11,29 +11,6 @@ Word held(Store& store) { return 4 - ConcurrencyLimiter(store, "jobs", 4).peek("
 
 }  // namespace
 
-TEST_CASE("a lease of an open door fences nobody off, and giving it back harms nobody",
-          "[fallback]") {
-  Rig rig(FailurePolicy::open());
-  const ConcurrencyLimiter jobs(rig.store, "jobs", 4);
-  rig.trip();
-  Lease lease = jobs.try_acquire("a");
-  REQUIRE(lease);
-  CHECK(lease.decision().source == Source::policy);
-  CHECK(lease.fence() == 0);
-  CHECK(lease.expires_at() == rig.clock.now() + 60s);
-  std::error_code error;
-  CHECK_FALSE(lease.release(error));
-  CHECK(error == Errc::circuit_open);
-  rig.primary.heal();
-  rig.clock.advance(20s);
-  const Lease other = jobs.try_acquire("a");
-  REQUIRE(other);
-  CHECK(other.fence() > 0);
-  CHECK_FALSE(lease.renew());  // nobody holds it
-  CHECK_FALSE(lease.release());
-  CHECK(held(*rig.whole) == 1);
-}
-
 TEST_CASE("a lease is given back where it was granted, on whichever side of the outage",
           "[fallback][C-036]") {
   Rig rig(2);
@@ -130,17 +107,6 @@ TEST_CASE("a lease that a longer plan was granted without the store is given bac
   rig.primary.heal();
   rig.clock.advance(20s);
   REQUIRE(decide(rig.store, jobs.release_step(key, id)).source == Source::fallback);
-}
-
-TEST_CASE("a lease that neither side knows is lost", "[fallback]") {
-  Rig rig(2);
-  const ConcurrencyLimiter jobs(rig.store, "jobs", 4);
-  rig.trip();
-  Lease lease = jobs.try_acquire("a");
-  rig.heal();
-  rig.clock.advance(1min);
-  CHECK_FALSE(lease.renew());
-  CHECK(lease.lost());
 }
 
 }  // namespace sluice::test

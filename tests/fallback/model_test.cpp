@@ -187,11 +187,7 @@ class World {
     return options;
   }
   void make(std::size_t store) {
-    const auto kind = terms_.policies[store];
-    const auto policy = kind == FailurePolicy::Kind::open ? FailurePolicy::open()
-                        : kind == FailurePolicy::Kind::closed
-                            ? FailurePolicy::closed()
-                            : FailurePolicy::local(local_, terms_.clients);
+    const auto policy = policy_of(terms_.policies[store], local_, terms_.clients);
     stores_[store].emplace(wire_, breaker_, policy, terms_.within);
     stats_[store] = {};
     has_leased_[store] = false;

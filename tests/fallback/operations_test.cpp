@@ -53,15 +53,13 @@ TEST_CASE("every operation has an honest answer without its store, or an error",
           "[fallback][C-036]") {
   Random random("every operation has an honest answer without its store, or an error");
   CAPTURE(random.repeat());
-  for (const int kind : {0, 1, 2}) {
-    Rig rig = kind == 0   ? Rig(FailurePolicy::open())
-              : kind == 1 ? Rig(FailurePolicy::closed())
-                          : Rig(1);
+  for (const PolicyKind kind : every_policy) {
+    Rig rig(kind, 1);
     rig.trip();
     const auto asked = rig.primary.counts().calls;
     for (const Operation* const row : operations()) {
-      CAPTURE(kind, row->name);
-      const bool expected = is_answered(*row, kind == 2);
+      CAPTURE(static_cast<int>(kind), row->name);
+      const bool expected = is_answered(*row, kind == PolicyKind::local);
       const auto* const generator = testing::detail::find_generator(row->kind);
       REQUIRE(generator != nullptr);
       for (int i = 0; i < 50; ++i) {
@@ -83,10 +81,11 @@ TEST_CASE("every operation has an honest answer without its store, or an error",
           CHECK(told.decision.source == Source::other);
           continue;
         }
-        CHECK(told.decision.source == (kind == 2 ? Source::fallback : Source::policy));
-        if (kind < 2) CHECK(told.decision.allowed == (kind == 0));
-        if (kind == 0) CHECK(told.decision.retry_after == Span{0});
-        if (kind == 1) CHECK(told.decision.retry_after > Span{0});
+        CHECK(told.decision.source ==
+              (kind == PolicyKind::local ? Source::fallback : Source::policy));
+        if (kind != PolicyKind::local) CHECK(told.decision.allowed == (kind == PolicyKind::open));
+        if (kind == PolicyKind::open) CHECK(told.decision.retry_after == Span{0});
+        if (kind == PolicyKind::closed) CHECK(told.decision.retry_after > Span{0});
       }
     }
     CHECK(rig.primary.counts().calls == asked);
@@ -152,24 +151,9 @@ TEST_CASE("a question about a time ahead is answered as the request would be",
   check(token, token_bucket_peek_reserve, 6);
 }
 
-TEST_CASE("a plan with one step that has no answer has none, and the step is named", "[fallback]") {
-  Rig rig(1);
-  rig.trip();
-  const Step acquire{&token_bucket_acquire, {"t", "take"}, {5, 1, 1, 5, 1}};
-  const Step clear{&leases_reset, {"t", "leases"}, {5}};
-  const std::array steps{acquire, clear};
-  std::error_code error;
-  const Decision decision = decide(rig.store, steps, error);
-  CHECK(error == Errc::circuit_open);
-  CHECK(decision.step == 1);
-  CHECK(decide(rig.store, acquire).remaining == 4);
-}
-
 TEST_CASE("a plan is decided as a whole by every policy", "[fallback]") {
-  for (const int kind : {0, 1, 2}) {
-    Rig rig = kind == 0   ? Rig(FailurePolicy::open())
-              : kind == 1 ? Rig(FailurePolicy::closed())
-                          : Rig(2);
+  for (const PolicyKind kind : every_policy) {
+    Rig rig(kind, 2);
     rig.trip();
     const Step first{&token_bucket_acquire, {"t", "a"}, {50, 1, 1, 50, 1}};
     const Step second{&fixed_window_acquire, {"t", "b"}, {4, 3'600'000'000, 0, 0, 0, 0, 0, 1}};
@@ -179,12 +163,12 @@ TEST_CASE("a plan is decided as a whole by every policy", "[fallback]") {
     for (int i = 0; i < 2; ++i) {
       const Decision decision = decide(rig.store, steps, error, each);
       REQUIRE_FALSE(error);
-      CHECK(decision.allowed == (kind != 1));
+      CHECK(decision.allowed == (kind != PolicyKind::closed));
       CHECK(each[1].step == 1);
     }
     const Decision third = decide(rig.store, steps, error, each);
-    CHECK(third.allowed == (kind == 0));
-    if (kind == 2) CHECK(third.step == 1);
+    CHECK(third.allowed == (kind == PolicyKind::open));
+    if (kind == PolicyKind::local) CHECK(third.step == 1);
   }
 }
 

@@ -25,43 +25,7 @@ Span apart(Word clients, Word rate, Span period, Word percent) {
   return Span{period.count() * clients * 100 / (rate * percent)};
 }
 
-/// The long outages and backlogs are left out where tests are made shorter.
-bool is_short() { return scaled(10) < 10; }
-
-/// Of outages.
-std::vector<Span> lengths() {
-  std::vector<Span> all{1s, 30s};
-  if (!is_short()) all.push_back(10min);
-  return all;
-}
-
 }  // namespace
-
-TEST_CASE("an outage of half a minute lets through the shares and the rate, and no more",
-          "[fallback][bound][C-036][statistics]") {
-  constexpr Word clients = 20;
-  constexpr Word burst = 1'000;
-  constexpr Word rate = 10'000;  // a minute
-  const auto limiter = [](Store& store) {
-    return TokenBucket(store, "api", Quota::per_minute(rate).burst(burst));
-  };
-  for (const Span patience : {Span{10min}, Span{1min}}) {
-    if (patience > 1min && is_short()) continue;  // it gathers a backlog
-    CAPTURE(patience.count());
-    Fleet<TokenBucket> fleet(7, clients, limiter, share_among(clients));
-    fleet.come(10min, apart(clients, rate, 1min, 130), patience);
-    fleet.world.run_for(6min);
-    fleet.outage(30s);
-    fleet.world.run();
-
-    const Word extra = burst + rate * fleet.alone_us() / clients / 60'000'000;
-    CHECK(fleet.alone() <= extra);
-    CHECK(fleet.busiest(1min) <= burst + rate + extra);
-    if (patience > 1min) continue;
-    CHECK(extra <= 6'100);
-    CHECK(fleet.alone() >= extra * 9 / 10);  // it is asked for
-  }
-}
 
 TEST_CASE("whatever the load and the length, an outage adds the shares and the rate of its time",
           "[fallback][bound][C-036]") {
@@ -69,7 +33,8 @@ TEST_CASE("whatever the load and the length, an outage adds the shares and the r
       "whatever the load and the length, an outage adds the shares and the rate of its time");
   CAPTURE(random.repeat());
   for (const Word percent : {50, 100, 130, 300}) {
-    for (const Span length : lengths()) {
+    for (const Span length : {Span{1s}, Span{30s}, Span{10min}}) {
+      if (length > 1min && scaled(10) < 10) continue;  // where tests are made shorter
       for (const Span interval : {Span{1}, Span{2s}}) {
         const Word clients = random.between(1, 8);
         const Word burst = random.between(clients, 60);
@@ -101,29 +66,6 @@ TEST_CASE("whatever the load and the length, an outage adds the shares and the r
   }
 }
 
-TEST_CASE("outages one after the other are one outage for the shares", "[fallback][bound]") {
-  constexpr Word clients = 5;
-  constexpr Word burst = 50;
-  constexpr Word rate = 600;  // a minute
-  const auto limiter = [](Store& store) {
-    return TokenBucket(store, "api", Quota::per_minute(rate).burst(burst));
-  };
-  Fleet<TokenBucket> fleet(3, clients, limiter, share_among(clients));
-  fleet.come(3min, apart(clients, rate, 1min, 200), 1min);
-  fleet.world.run_for(30s);
-  const Time begin = fleet.world.now();
-  for (int i = 0; i < 20; ++i) {
-    fleet.outage(1s);
-    fleet.world.run_for(2s);
-  }
-  const Word seconds = (fleet.world.now() - begin).count() / 1'000'000;
-  fleet.world.run();
-  CHECK(fleet.alone() <= burst + rate * seconds / 60);
-  CHECK(fleet.alone() > 2 * burst);
-  CHECK_FALSE(check_rate(fleet.history(true), {burst, rate, 1min}));
-  CHECK_FALSE(check_rate(fleet.history(false), {burst, rate, 1min}));
-}
-
 TEST_CASE("windows add their shares of each window that an outage touches",
           "[fallback][bound][C-036]") {
   constexpr Word clients = 4;
@@ -137,49 +79,48 @@ TEST_CASE("windows add their shares of each window that an outage touches",
     fleet.world.run();
     CHECK(fleet.alone() > shares);
   };
+  /// No window has more, of calls without the server and with it.
+  const auto check = [&](const auto& fleet, Word times) {
+    CHECK_FALSE(check_window(fleet.history(true), window, times * shares));
+    CHECK_FALSE(check_window(fleet.history(false), window, times * limit));
+    // 47 s and the way back hold four windows and a part.
+    if (times == 1) CHECK(fleet.alone() <= shares * 5);
+  };
   for (const Word percent : {90, 300}) {
     CAPTURE(percent);
-    {
-      const auto limiter = [&](Store& store) {
-        return SlidingWindow(store, "w", {{limit, window}});
-      };
-      Fleet<SlidingWindow> fleet(11, clients, limiter, share_among(clients));
-      live(fleet, percent);
-      CHECK_FALSE(check_window(fleet.history(true), window, shares));
-      CHECK_FALSE(check_window(fleet.history(false), window, limit));
-      CHECK(fleet.alone() <= shares * 5);  // 47 s and the way back hold four windows and a part
-    }
-    {
-      const auto limiter = [&](Store& store) { return SharedSlidingWindow(store, "r"); };
-      Fleet<SharedSlidingWindow> fleet(14, clients, limiter, share_among(clients));
-      fleet.all.front()->limiter.configure("upstream", RateType::overall, limit, window,
-                                           SpentUnits::forgotten);
-      live(fleet, percent);
-      CHECK_FALSE(check_window(fleet.history(true), window, shares));
-      CHECK_FALSE(check_window(fleet.history(false), window, limit));
-      CHECK(fleet.alone() <= shares * 5);
-    }
-    {
-      const auto limiter = [&](Store& store) {
-        return FixedWindow(store, "f", limit, Calendar::every(window));
-      };
-      Fleet<FixedWindow> fleet(12, clients, limiter, share_among(clients));
-      const Time start = Time{} + (fleet.world.now() - Time{}) / window * window;
-      std::vector<Time> edges;
-      for (int i = 0; i < 60; ++i) edges.push_back(start + i * window);
-      live(fleet, percent);
-      CHECK_FALSE(check_aligned(fleet.history(true), edges, shares));
-      CHECK_FALSE(check_aligned(fleet.history(false), edges, limit));
-    }
-    {
-      const auto limiter = [&](Store& store) {
-        return SlidingWindowCounter(store, "c", {limit, window});
-      };
-      Fleet<SlidingWindowCounter> fleet(13, clients, limiter, share_among(clients));
-      live(fleet, percent);
-      CHECK_FALSE(check_window(fleet.history(true), window, 2 * shares));
-      CHECK_FALSE(check_window(fleet.history(false), window, 2 * limit));
-    }
+    const auto share = share_among(clients);
+    Fleet<SlidingWindow> sliding(
+        11, clients,
+        [&](Store& store) {
+          return SlidingWindow(store, "w", {{limit, window}});
+        },
+        share);
+    live(sliding, percent);
+    check(sliding, 1);
+    Fleet<SharedSlidingWindow> shared(
+        14, clients, [&](Store& store) { return SharedSlidingWindow(store, "r"); }, share);
+    shared.all.front()->limiter.configure("upstream", RateType::overall, limit, window,
+                                          SpentUnits::forgotten);
+    live(shared, percent);
+    check(shared, 1);
+    Fleet<SlidingWindowCounter> counter(
+        13, clients,
+        [&](Store& store) {
+          return SlidingWindowCounter(store, "c", {limit, window});
+        },
+        share);
+    live(counter, percent);
+    check(counter, 2);
+    Fleet<FixedWindow> fixed(
+        12, clients,
+        [&](Store& store) { return FixedWindow(store, "f", limit, Calendar::every(window)); },
+        share);
+    const Time start = Time{} + (fixed.world.now() - Time{}) / window * window;
+    std::vector<Time> edges;
+    for (int i = 0; i < 60; ++i) edges.push_back(start + i * window);
+    live(fixed, percent);
+    CHECK_FALSE(check_aligned(fixed.history(true), edges, shares));
+    CHECK_FALSE(check_aligned(fixed.history(false), edges, limit));
   }
 }
 
@@ -220,30 +161,6 @@ TEST_CASE("a limit of less than one for each client lets nobody through alone, a
   CHECK_FALSE(check_rate(fleet.history(false), {7, 2, 1s}));
 }
 
-TEST_CASE("closed lets nobody through alone, and open everybody at once",
-          "[fallback][bound][C-036]") {
-  constexpr Word clients = 4;
-  const auto limiter = [](Store& store) {
-    return TokenBucket(store, "api", Quota::per_second(10).burst(10));
-  };
-  for (const bool is_open : {false, true}) {
-    CAPTURE(is_open);
-    Fleet<TokenBucket> fleet(23, clients, limiter, [&](Store&) {
-      return is_open ? FailurePolicy::open() : FailurePolicy::closed();
-    });
-    fleet.come(3min, apart(clients, 10, 1s, 130), 10min);
-    fleet.world.run_for(1min);
-    fleet.outage(30s);
-    fleet.world.run();
-    CHECK((fleet.alone() == 0) == !is_open);
-    CHECK(fleet.refused == 0);
-    CHECK_FALSE(check_rate(fleet.history(false), {10, 10, 1s}));
-    for (const auto& call : fleet.made) {
-      if (is_open && call.alone) CHECK(call.at - call.came <= 50s);
-    }
-  }
-}
-
 TEST_CASE("leases held alone are the shares at most, also behind the outage",
           "[fallback][bound][C-036]") {
   constexpr Word clients = 4;
@@ -266,55 +183,6 @@ TEST_CASE("leases held alone are the shares at most, also behind the outage",
       CHECK_FALSE(check_window(fleet.history(false), hold, limit));
       CHECK(fleet.busiest(hold) <= limit + shares);
       if (percent > 100) CHECK(check_window(fleet.history(true), hold, shares - 1));
-    }
-  }
-}
-
-TEST_CASE("whatever the load and the length, closed lets nobody through alone, and open everybody",
-          "[fallback][bound][C-036][statistics]") {
-  Random random(
-      "whatever the load and the length, closed lets nobody through alone, and open everybody");
-  CAPTURE(random.repeat());
-  constexpr Span within = 100ms;
-  // Who rests behind another process renews its ticket late in its life, which begins at its hint;
-  // then come the failures that trip a breaker, and a probe.
-  constexpr Span renewing = WaitQueueOptions{}.ticket_ttl * 3 / 4;
-  for (const Word percent : {50, 130, 300}) {
-    for (const Span length : lengths()) {
-      for (const bool hangs : {false, true}) {
-        const Fault fault = hangs ? Fault::request_lost().late(within) : dead;
-        for (const bool is_open : {false, true}) {
-          const Word clients = random.between(1, 8);
-          const Word burst = random.between(1, 60);
-          const Word rate = random.between(60, 600);  // a minute
-          const Span noticing = 1min / rate + renewing + 6 * within;
-          CAPTURE(percent, length.count(), hangs, is_open, clients, burst, rate);
-          const auto limiter = [&](Store& store) {
-            return TokenBucket(store, "api", Quota::per_minute(rate).burst(burst));
-          };
-          Fleet<TokenBucket> fleet(random.next(), clients, limiter, [&](Store&) {
-            return is_open ? FailurePolicy::open() : FailurePolicy::closed();
-          });
-          fleet.come(length + 4min, apart(clients, rate, 1min, percent), 1min);
-          fleet.world.run_for(2min);
-          fleet.outage(length, fault);
-          fleet.world.run();
-
-          // One more: the times of grants are rounded to ticks.
-          CHECK_FALSE(check_rate(fleet.history(false), {burst + 1, rate, 1min}));
-          if (!is_open) CHECK(fleet.alone() == 0);
-          if (is_open && length > 1s) CHECK(fleet.alone() > 0);
-          for (const auto& call : fleet.made) {
-            if (!call.alone) continue;
-            CHECK(call.at >= fleet.went);
-            // A short outage trips no breaker; a call may hang over the end.
-            const Time found = std::max(fleet.all[call.client]->back, fleet.came_back + within);
-            CHECK(call.at <= found);
-            if (call.came >= fleet.went) CHECK(call.at <= call.came + noticing);
-          }
-          if (percent < 100 && length < 1min) CHECK(fleet.refused == 0);
-        }
-      }
     }
   }
 }

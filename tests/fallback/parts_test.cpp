@@ -1,31 +1,14 @@
-// A FallbackStore before a store of several nodes: those that answer decide, whatever the others
-// do. In virtual time. The model has its breaker (model_test.cpp). Threading: the test's thread.
+// A FallbackStore before a store of several nodes, in virtual time. The model has its breaker
+// (model_test.cpp). Threading: as each test says.
+#include <atomic>
+#include <thread>
+
 #include "sluice/memory_store.hpp"
 #include "sluice/testing/recording_store.hpp"
 #include "tests/fallback/nodes.hpp"
 #include "tests/support/seed.hpp"
 
 namespace sluice::test {
-TEST_CASE("while one node is down, no call to the others is degraded", "[fallback][parts][C-036]") {
-  Random random("while one node is down, no call to the others is degraded");
-  CAPTURE(random.repeat());
-  NodesRig rig(6);
-  rig.nodes.at(2).fail_all(dead);
-  std::array<int, 6> decided{};
-  std::array<int, 6> asked{};
-  for (std::size_t i = 0; i < scaled(3'000, 300); ++i) {
-    rig.clock.advance(Span{random.between(0, 2'000)});
-    const auto node = static_cast<unsigned>(random.between(0, 5));
-    ++asked[node];
-    if (rig.ask(node)) ++decided[node];
-  }
-  for (const unsigned node : {0U, 1U, 3U, 4U, 5U}) CHECK(decided[node] == asked[node]);
-  CHECK(decided[2] == 0);
-  CHECK(rig.store.stats().degraded_grants == static_cast<std::uint64_t>(asked[2]));
-  CHECK(rig.breaker.stats().trips == 1);
-  CHECK(rig.breaker.state() == State::closed);
-}
-
 TEST_CASE("a plan of several steps belongs to the part of its first", "[fallback][parts]") {
   NodesRig rig(2);
   rig.trip(1);
@@ -71,6 +54,68 @@ TEST_CASE("stores in front of another tell its parts, and others have one", "[fa
     CHECK(store->part_of("3.alice").index == 0);
     CHECK(store->part_of("3.alice").comebacks == 0);
   }
+}
+
+TEST_CASE("many threads ask nodes that come and go", "[fallback][parts]") {
+  constexpr unsigned count = 3;
+  constexpr unsigned callers = 4;
+  const auto server = make_memory_store();
+  const auto local = make_memory_store();
+  VirtualClock time;
+  NodesStore nodes(*server, count);
+  std::array<std::atomic<int>, count> opened{};
+  CircuitBreaker breaker(time, {.failures = 3, .first_pause = 1ms, .longest_pause = 1ms},
+                         [&](unsigned part, State, State to) {
+                           if (to == State::open) ++opened[part];
+                         });
+  const FailurePolicy policy = FailurePolicy::local(*local, 2);
+  FallbackStore first(nodes, breaker, policy);
+  FallbackStore second(nodes, breaker, policy);
+
+  const std::size_t each = scaled(15'000, 500);
+  std::atomic<std::size_t> answered{0}, errors{0};
+  std::atomic<unsigned> over{0};
+  std::vector<std::thread> threads;
+  for (unsigned i = 0; i < callers; ++i) {
+    threads.emplace_back([&, i] {
+      const TokenBucket bucket(i == 0 ? second : first, "b", Quota::per_second(1'000).burst(100));
+      for (std::size_t call = 0; call < each; ++call) {
+        decide_then(bucket.store(), bucket.acquire_step((call + i) % count),
+                    [&](const std::error_code& error, const Decision&) {
+                      ++answered;
+                      if (error) ++errors;
+                    });
+      }
+      ++over;
+    });
+  }
+  const TokenBucket bucket(first, "b", Quota::per_second(1'000).burst(100));
+  std::uint64_t outages = 0;
+  for (; over < callers || outages < 2; ++outages) {
+    for (unsigned node = 0; node < count; ++node) {
+      nodes.at(node).fail_all(dead);
+      for (int i = 0; i < 20; ++i) (void)bucket.try_acquire(node);
+    }
+    for (unsigned node = 0; node < count; ++node) nodes.at(node).heal();
+    for (unsigned node = 0; node < count; ++node) {
+      while (breaker.state(node) != State::closed) {
+        // Without a comeback no pause would end: the time stands still.
+        for (unsigned other = 0; other < count; ++other) nodes.reach(other);
+        (void)bucket.try_acquire(node);
+      }
+    }
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(answered == callers * each);
+  CHECK(errors == 0);
+  std::uint64_t calls = 0;
+  for (unsigned node = 0; node < count; ++node) {
+    CHECK(opened[node] >= 2);
+    CHECK(breaker.state(node) == State::closed);
+    calls += nodes.at(node).counts().calls;
+  }
+  CHECK(first.stats().primary + second.stats().primary == calls);
+  CHECK(breaker.stats().trips >= count * outages);
 }
 
 }  // namespace sluice::test

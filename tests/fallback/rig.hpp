@@ -2,6 +2,7 @@
 // Threading: the test's thread.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <memory>
 #include <vector>
@@ -20,16 +21,25 @@ using testing::Fault;
 using testing::FaultScript;
 using testing::FaultyStore;
 using State = CircuitBreaker::State;
+using PolicyKind = FailurePolicy::Kind;
 
 inline const Fault dead = Fault::not_executed(Errc::not_connected);
+inline constexpr std::array every_policy{PolicyKind::open, PolicyKind::closed, PolicyKind::local};
+
+inline FailurePolicy policy_of(PolicyKind kind, Store& local, Word clients) {
+  return kind == PolicyKind::open     ? FailurePolicy::open()
+         : kind == PolicyKind::closed ? FailurePolicy::closed()
+                                      : FailurePolicy::local(local, clients);
+}
 
 struct Rig {
   explicit Rig(const FailurePolicy& policy, const BreakerOptions& options = {.failures = 3})
       : breaker(clock, drawing(options)), store(primary, breaker, policy) {}
-  /// Under FailurePolicy::local(), among so many clients.
-  explicit Rig(Word clients)
+  Rig(PolicyKind kind, Word clients)
       : breaker(clock, drawing({.failures = 3})),
-        store(primary, breaker, FailurePolicy::local(*local, clients)) {}
+        store(primary, breaker, policy_of(kind, *local, clients)) {}
+  /// Under FailurePolicy::local(), among so many clients.
+  explicit Rig(Word clients) : Rig(PolicyKind::local, clients) {}
 
   /// The primary is down from now on, and the breaker has found out.
   void trip() {

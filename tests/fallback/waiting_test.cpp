@@ -34,18 +34,6 @@ TEST_CASE("under closed, who waits comes back at the hints until the primary is 
   CHECK(rig.store.stats().degraded_refusals <= 2 * rig.breaker.stats().probes + 3);
 }
 
-TEST_CASE("under closed, a wait ends with its deadline, refused", "[fallback][waiting]") {
-  Rig rig(FailurePolicy::closed());
-  const TokenBucket bucket(rig.store, "b", Quota::per_second(10).burst(5));
-  rig.trip();
-  const VirtualClock::AutoAdvance moving(rig.clock);
-  const Time start = rig.clock.now();
-  const Reservation refused = bucket.acquire("a", 1, 30s);
-  CHECK_FALSE(refused);
-  CHECK(refused.source == Source::policy);
-  CHECK(rig.clock.now() <= start + 30s);
-}
-
 TEST_CASE("where the store hangs, the policy answers a wait whose deadline is near",
           "[fallback][waiting]") {
   for (const Span deadline : {Span{1us}, Span{20ms}, Span{90ms}, Span{200ms}}) {
@@ -77,16 +65,6 @@ TEST_CASE("under open, nobody who waits is kept to the rate of the limit", "[fal
   rig.trip();
   rig.clock.advance(1min);
   CHECK(granted == 5);
-}
-
-TEST_CASE("under local, who waits waits for its share", "[fallback][waiting]") {
-  Rig rig(5);
-  const TokenBucket bucket(rig.store, "b", Quota::per_second(10).burst(5));
-  rig.trip();
-  const VirtualClock::AutoAdvance moving(rig.clock);
-  const Time start = rig.clock.now();
-  for (int i = 0; i < 5; ++i) CHECK(bucket.acquire("a", 1, 10s));
-  CHECK(rig.clock.now() == start + 4 * 500ms);
 }
 
 TEST_CASE("under local, who comes too late for its share is refused at once, with its hint",

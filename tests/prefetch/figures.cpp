@@ -1,6 +1,5 @@
 // sluice_prefetch_figures: what prefetching costs and brings in simulated fleets, each row beside
-// the same fleet without it; and any number of seeds with faults, of which none may break the
-// bound.
+// the same fleet without it.
 #include <algorithm>
 #include <atomic>
 #include <barrier>
@@ -50,26 +49,6 @@ void row(std::size_t workers, Spread spread, Word load, bool prefetch) {
             << after.breach << std::endl;
 }
 
-int seeds(std::uint64_t from, std::uint64_t count) {
-  std::uint64_t broken = 0;
-  PrefetchFleetResult sum;
-  for (std::uint64_t seed = from; seed < from + count; ++seed) {
-    const PrefetchFleetResult result = run_with_faults(seed);
-    sum.calls += result.calls;
-    sum.crashes += result.crashes;
-    sum.pauses += result.pauses;
-    sum.partitions += result.partitions;
-    sum.failovers += result.failovers;
-    if (result.breach.empty()) continue;
-    ++broken;
-    std::cout << "seed " << seed << ": " << result.breach << std::endl;
-  }
-  std::cout << count << " seeds from " << from << ": " << sum.calls << " calls, " << sum.crashes
-            << " crashes, " << sum.pauses << " pauses, " << sum.partitions << " partitions, "
-            << sum.failovers << " failovers, " << broken << " violations" << std::endl;
-  return broken == 0 ? 0 : 1;
-}
-
 double processor_time() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -111,32 +90,27 @@ void threads() {
   const BoundTokenBucket credit = prefetch.at("key");
   std::cout << "nanoseconds of processor time a decision\n" << std::fixed << std::setprecision(1);
   for (const int count : {1, 2}) {
-    std::cout << count << " thread(s)"
-              << "  bound "
-              << nanoseconds(count,
-                             [&] {
-                               std::error_code e;
-                               (void)bound.try_acquire(e);
-                             })
-              << "  prefetch "
-              << nanoseconds(count,
-                             [&] {
-                               std::error_code e;
-                               (void)credit.try_acquire(e);
-                             })
-              << "  by name "
-              << nanoseconds(count,
-                             [&] {
-                               std::error_code e;
-                               (void)plain.try_acquire("key", e);
-                             })
-              << "  prefetch by name "
-              << nanoseconds(count,
-                             [&] {
-                               std::error_code e;
-                               (void)prefetch.try_acquire("key", e);
-                             })
-              << std::endl;
+    const auto tell = [count](const char* what, auto decide) {
+      std::cout << "  " << what << " " << nanoseconds(count, decide);
+    };
+    std::cout << count << " thread(s)";
+    tell("bound", [&] {
+      std::error_code e;
+      (void)bound.try_acquire(e);
+    });
+    tell("prefetch", [&] {
+      std::error_code e;
+      (void)credit.try_acquire(e);
+    });
+    tell("by name", [&] {
+      std::error_code e;
+      (void)plain.try_acquire("key", e);
+    });
+    tell("prefetch by name", [&] {
+      std::error_code e;
+      (void)prefetch.try_acquire("key", e);
+    });
+    std::cout << std::endl;
   }
 }
 
@@ -145,9 +119,6 @@ void threads() {
 
 int main(int argc, char** argv) {
   using namespace sluice::test;
-  if (argc == 4 && std::string(argv[1]) == "seeds") {
-    return seeds(std::strtoull(argv[2], nullptr, 10), std::strtoull(argv[3], nullptr, 10));
-  }
   if (argc == 6 && std::string(argv[1]) == "row") {
     const Spread spread = argv[3] == std::string("zipf") ? Spread::zipf : Spread::equal;
     row(std::strtoull(argv[2], nullptr, 10), spread, std::strtoll(argv[4], nullptr, 10),
@@ -159,9 +130,8 @@ int main(int argc, char** argv) {
     return 0;
   }
   if (argc != 1) {
-    std::cerr << "usage: sluice_prefetch_figures [threads | seeds <first> <count> | row <workers> "
-                 "<spread> "
-                 "<load> prefetch|plain]\n";
+    std::cerr << "usage: sluice_prefetch_figures [threads | row <workers> <spread> <load> "
+                 "prefetch|plain]\n";
     return 2;
   }
   for (const std::size_t workers : {10U, 200U, 2000U}) {

@@ -5,25 +5,6 @@
 
 namespace sluice::test {
 
-TEST_CASE("a refused caller that asks in a loop makes one trip per hint", "[prefetch]") {
-  PrefetchRig rig({.hold = 1s, .recheck = 1h});
-  const FixedWindow window(rig.store, "w", 5, Calendar::every(1min));
-  CHECK(rig.spend(window, 5) == 5);
-  const Decision first = window.try_acquire("a");
-  REQUIRE_FALSE(first.allowed);
-  static_cast<void>(rig.asked());
-  for (Span waited{0}; waited < first.retry_after; waited += 1s) {
-    const Decision again = window.try_acquire("a");
-    CHECK_FALSE(again.allowed);
-    CHECK(again.source == Source::prefetched);
-    CHECK(again.retry_after == first.retry_after - waited);
-    CHECK(again.at + again.retry_after == first.at + first.retry_after);
-    rig.clock.advance(std::min(Span{1s}, first.retry_after - waited));
-  }
-  CHECK(rig.asked() == 0);
-  CHECK(window.try_acquire("a").allowed);
-}
-
 TEST_CASE("a refusal is of its own cost and key", "[prefetch]") {
   PrefetchRig rig({.hold = 1ms, .recheck = 1h});
   const FixedWindow window(rig.store, "w", 10, Calendar::every(1min));
@@ -37,19 +18,6 @@ TEST_CASE("a refusal is of its own cost and key", "[prefetch]") {
   CHECK(rig.asked() == 0);
   CHECK_FALSE(window.try_acquire("a", 6).allowed);  // another cost is another question
   CHECK(rig.asked() > 0);
-}
-
-TEST_CASE("after recheck the store is asked again", "[prefetch]") {
-  PrefetchRig rig({.hold = 1s, .recheck = 2s});
-  const FixedWindow window(rig.store, "w", 5, Calendar::every(1min));
-  CHECK(rig.spend(window, 5) == 5);
-  CHECK_FALSE(window.try_acquire("a").allowed);
-  const FixedWindow plain(*rig.whole, "w", 5, Calendar::every(1min));
-  plain.reward("a", 2);  // by a process that prefetches nothing, which tells nobody
-  rig.clock.advance(2s - Span{1});
-  CHECK_FALSE(window.try_acquire("a").allowed);
-  rig.clock.advance(Span{1});
-  CHECK(window.try_acquire("a").allowed);
 }
 
 TEST_CASE("a change of the limit ends a refusal here and in other processes", "[prefetch]") {

@@ -5,7 +5,6 @@
 
 #include "sluice/limiters/fixed_window.hpp"
 #include "sluice/limiters/sliding_window.hpp"
-#include "sluice/limiters/sliding_window_counter.hpp"
 #include "sluice/limiters/token_bucket.hpp"
 #include "sluice/memory_store.hpp"
 #include "src/stores/prefetch_account.hpp"
@@ -19,17 +18,7 @@ namespace {
 /// wire.
 struct Wired {
   explicit Wired(Span hold = 800ms) : store(wire, {.hold = hold, .most = 100, .recheck = 1h}) {
-    wire.holds = [this](const Plan& plan) { return holding && is_held(plan); };
-  }
-  [[nodiscard]] bool is_held(const Plan& plan) const {
-    return !only || plan.steps()[0].operation->kind == *only;
-  }
-  template <class Limiter>
-  Word spend_all(const Limiter& limiter) {
-    Word granted = 0;
-    std::error_code error;
-    while (limiter.try_acquire("a", 1, error).allowed) ++granted;
-    return granted;
+    wire.holds = [this](const Plan&) { return holding; };
   }
 
   VirtualClock clock;
@@ -37,7 +26,6 @@ struct Wired {
   WireStore wire{*whole};
   PrefetchStore store;
   bool holding = false;
-  std::optional<StateKind> only{};
 };
 
 /// The answer to a call.
@@ -53,47 +41,7 @@ struct Told {
   [[nodiscard]] bool allowed() const { return decision && decision->allowed && !error; }
 };
 
-template <class Make>
-void end_window_of_a_plan(Make make, bool refused) {
-  Wired rig;
-  const auto window = make(rig.store);
-  const SlidingWindow log(rig.store, "log", {{1, 1h}});
-  if (refused) CHECK(log.try_acquire("a").allowed);
-  rig.clock.advance(300ms);
-  for (int i = 0; i < 20; ++i) CHECK(window.try_acquire("a").allowed);
-  rig.holding = true;
-  rig.only = StateKind::sliding_window;
-  const std::array steps{window.acquire_step("a", 5), log.acquire_step("a")};
-  Told told;
-  decide_then(rig.store, steps, told.note());
-  REQUIRE(rig.wire.pending() == 1);
-  REQUIRE(rig.wire.plan(0).steps().size() == 1);  // the window's units are spent here
-  if (refused) rig.wire.decide(0);
-  rig.clock.advance(700ms);  // the next window
-  if (!refused) rig.wire.decide(0);
-  Word granted = 0;
-  for (int i = 0; i < 50; ++i) granted += window.try_acquire("a").allowed ? 1 : 0;
-  rig.wire.deliver(0);
-  CHECK_FALSE(told.allowed());
-  CHECK(told.error == (refused ? std::error_code{} : Errc::unknown));
-  CHECK(granted + rig.spend_all(window) <= 100);
-}
-
 }  // namespace
-
-TEST_CASE("units of a window that ends while a plan is under way are not spent in the next",
-          "[prefetch][plan]") {
-  for (const bool refused : {true, false}) {
-    CAPTURE(refused);
-    end_window_of_a_plan(
-        [](Store& store) { return FixedWindow(store, "w", 100, Calendar::every(1s)); }, refused);
-    end_window_of_a_plan(
-        [](Store& store) {
-          return SlidingWindowCounter(store, "w", WindowLimit{100, 1s});
-        },
-        refused);
-  }
-}
 
 TEST_CASE("a plan asks the store for units that may be over before its answer",
           "[prefetch][plan]") {
@@ -116,52 +64,6 @@ TEST_CASE("a plan asks the store for units that may be over before its answer",
   CHECK(source() == Source::virtual_store);
 }
 
-TEST_CASE("units that are under way when a block or a reset comes are not spent", "[prefetch]") {
-  const auto check = [](bool block, bool answered_late) {
-    CAPTURE(block, answered_late);
-    Wired rig;
-    const TokenBucket bucket(rig.store, "api", Quota::per_hour(1).burst(1000));
-    rig.holding = true;
-    Told change;
-    if (!answered_late) {
-      decide_then(rig.store, block ? bucket.block_step("a", 5s) : bucket.reset_step("a"),
-                  change.note());
-    }
-    Told first;
-    Told second;
-    bucket.try_acquire_then("a", 1, first.note());
-    bucket.try_acquire_then("a", 1, second.note());
-    rig.wire.decide(answered_late ? 0 : 1);
-    if (answered_late) {
-      decide_then(rig.store, block ? bucket.block_step("a", 5s) : bucket.reset_step("a"),
-                  change.note());
-    } else {
-      rig.wire.deliver(1);  // before the change, which the store decides later
-      CHECK(first.allowed());
-    }
-    const std::size_t at = answered_late ? 1 : 0;
-    rig.wire.decide(at);
-    rig.wire.deliver(at);
-    CHECK(change.allowed());
-    rig.wire.deliver_all();
-    rig.holding = false;
-    if (answered_late) CHECK(first.allowed() == !block);
-    Decision next = bucket.try_acquire("a");
-    CHECK(next.allowed == !block);
-    if (!block) {
-      // All that is spent since is charged.
-      const PrefetchStats stats = rig.store.stats();
-      CHECK(TokenBucket(*rig.whole, "api", Quota::per_hour(1).burst(1000)).peek("a").remaining <=
-            999);
-      CHECK(stats.lapsed > 0);
-    }
-  };
-  for (const bool block : {true, false}) {
-    check(block, true);
-    check(block, false);
-  }
-}
-
 TEST_CASE("what is held is not spent once a block or a reset is sent", "[prefetch]") {
   for (const bool block : {true, false}) {
     CAPTURE(block);
@@ -179,6 +81,22 @@ TEST_CASE("what is held is not spent once a block or a reset is sent", "[prefetc
     rig.wire.deliver_all();
     CHECK(call.allowed() == !block);
   }
+}
+
+TEST_CASE("a caller with less time than the trip that is under way asks alone", "[prefetch]") {
+  Wired rig;
+  const TokenBucket bucket(rig.store, "api", Quota::per_hour(1).burst(1000));
+  const Step step = bucket.acquire_step("a");
+  rig.holding = true;
+  const auto ask = [&](Span within) {
+    decide_then(rig.store, Plan(step).within(within),
+                [](const std::error_code&, const Decision&) {});
+    return rig.wire.pending();
+  };
+  CHECK(ask(100ms) == 1);
+  CHECK(ask(100ms) == 1);
+  CHECK(ask(100ms - 1us) == 2);
+  rig.wire.deliver_all();
 }
 
 TEST_CASE("a refusal that is under way when the limit changes is forgotten", "[prefetch]") {
