@@ -3,33 +3,6 @@
 
 namespace sluice::test {
 
-TEST_CASE("a bound key is charged once under an id", "[memory]") {
-  Memory memory(64);
-  const TokenBucket bucket(*memory.store, "api", Quota::per_hour(9).burst(9));
-  const BoundTokenBucket bound = bucket.at("k");
-  const RequestId id{1, 2};
-  std::error_code error;
-  const Decision first = bound.try_acquire(4, id);
-  CHECK(first.remaining == 5);
-  CHECK(bound.try_acquire(4, id, error) == first);
-  CHECK(bucket.try_acquire("k", 4, id) == first);
-  CHECK(bound.peek().remaining == 5);
-  CHECK_FALSE(error);
-}
-
-TEST_CASE("a bound limiter and its unbound one spend from the same bucket", "[memory]") {
-  Memory memory(64);
-  const TokenBucket bucket(*memory.store, "b", Quota::per_second(1).burst(5));
-  const BoundTokenBucket bound = bucket.at("k");
-  CHECK(bound.peek().remaining == 5);
-  CHECK(bound.try_acquire(2).remaining == 3);
-  CHECK(bucket.try_acquire("k").remaining == 2);
-  CHECK(bound.try_acquire(2).remaining == 0);
-  CHECK_FALSE(bucket.try_acquire("k").allowed);
-  CHECK(decide(*memory.store, {bound.acquire_step(), bucket.acquire_step("other")}).retry_after ==
-        1s);
-}
-
 TEST_CASE("a bound limiter outlives the eviction of its key", "[memory]") {
   Memory memory(1);
   const TokenBucket bucket(*memory.store, "b", Quota::per_second(1).burst(4));

@@ -67,27 +67,4 @@ TEST_CASE("a key whose state is absent may take a state of another kind", "[memo
   CHECK(bucket.try_acquire("tag").remaining == 3);
 }
 
-TEST_CASE("bad keys, costs and plans end in their own errors", "[memory]") {
-  Memory memory(64);
-  Store& store = *memory.store;
-  const TokenBucket bucket(store, "b", Quota::per_second(1).burst(4));
-  const std::string long_key(Key::max_part_bytes + 1, 'x');
-  CHECK(error_of(store, bucket.acquire_step("")) == Errc::invalid_key);
-  CHECK(error_of(store, bucket.acquire_step(long_key)) == Errc::invalid_key);
-  CHECK(error_of(store, bucket.acquire_step("k", -1)) == Errc::invalid_cost);
-  CHECK(error_of(store, bucket.acquire_step("k", 5)) == Errc::cost_exceeds_capacity);
-  CHECK(error_of(store, Plan(std::span<const Step>())) == Errc::invalid_plan);
-  CHECK(error_of(store, {bucket.acquire_step("k"), bucket.acquire_step("k")}) ==
-        Errc::duplicate_key);
-  const std::vector<Step> many(Plan::max_steps + 1, bucket.acquire_step("k"));
-  CHECK(error_of(store, Plan(std::span<const Step>(many))) == Errc::invalid_plan);
-  CHECK(bucket.peek("k").remaining == 4);
-  CHECK(bucket.at("k").acquire_step(9).binding != nullptr);
-  CHECK(error_of(store, bucket.at("k").acquire_step(9)) == Errc::cost_exceeds_capacity);
-  // Any bytes make a key, and parts do not run into each other.
-  CHECK(bucket.try_acquire(Key("a", "b:c"), 4).allowed);
-  CHECK(bucket.try_acquire(Key("a:b", "c"), 4).allowed);
-  CHECK(bucket.try_acquire(Key(std::string_view("\0\r\n{}", 5)), 4).allowed);
-}
-
 }  // namespace sluice::test

@@ -101,24 +101,6 @@ TEST_CASE("rules with effects decide as on the virtual store, in plans and under
   CHECK(memory.stats().block_bytes > 0);
 }
 
-TEST_CASE("a batch runs rules with effects among others", "[memory]") {
-  Memory memory(64);
-  const TokenBucket bucket(*memory.store, "b", Quota::per_second(1).burst(2));
-  const std::array steps{asks(log_push, Key("log", "l"), 3), bucket.acquire_step("k"),
-                         asks(counter_add, Key("counter", "c"), 4),
-                         asks(log_push, Key("log", "l"), 3)};
-  const std::vector<Plan> plans(steps.begin(), steps.end());
-  std::array<Decision, 4> results;
-  std::array<std::error_code, 4> errors;
-  decide_batch(*memory.store, plans, results, errors);
-  CHECK(results[0].remaining == 2);
-  CHECK(results[1].remaining == 1);
-  CHECK(results[2].remaining == 1);
-  CHECK(results[2].part == 4);
-  CHECK_FALSE(results[3].allowed);
-  for (const auto& error : errors) CHECK_FALSE(error);
-}
-
 TEST_CASE("a refusal after a record's time leaves the record, for a clock that is set back",
           "[memory][C-001]") {
   Memory memory(64);

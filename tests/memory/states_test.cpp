@@ -154,20 +154,6 @@ TEST_CASE("a shorter state takes the place of a longer one that means nothing an
   CHECK(SlidingWindow(*store, "window", {{50, 1s}}).peek("a").remaining == 49);
 }
 
-TEST_CASE("a file that cannot be written whole leaves the one before, and no part", "[states]") {
-  VirtualClock clock;
-  const TemporaryFile file;
-  file.write("as it was");
-  const std::string part = file.path + ".part";
-  REQUIRE(::symlink("/dev/full", part.c_str()) == 0);
-  const auto store = start(clock);
-  REQUIRE(SlotLock(*store, "lock", 1s).try_acquire("a"));
-  CHECK_THROWS_AS(save_states(*store, file.path), std::runtime_error);
-  CHECK(file.text() == "as it was");
-  struct stat status {};
-  CHECK(::lstat(part.c_str(), &status) != 0);
-}
-
 TEST_CASE("a hashed part, a full table and full blocks are told", "[states]") {
   VirtualClock clock;
   const TemporaryFile file;

@@ -35,30 +35,21 @@ void until_met(std::size_t max_keys, std::uint64_t MemoryStats::*met, const Roun
 
 }  // namespace
 
-TEST_CASE("threads on one cell by a rule with effects admit its limit exactly",
+TEST_CASE("threads on one state admit its limit exactly, in a cell and in a block that grows",
           "[memory][stress]") {
   const auto limit = static_cast<Word>(scaled(20'000, 2'000));
-  until_met(64, &MemoryStats::conflicts, [&](const Memory& memory) {
-    const std::string key = "k";
-    std::atomic<Word> admitted{0};
-    together(3, [&](std::size_t) {
-      admitted += spend(*memory.store, asks(counter_add, {key, "c"}, 1, limit, day));
+  const auto check = [&](const Operation& row, std::uint64_t MemoryStats::*met) {
+    until_met(64, met, [&](const Memory& memory) {
+      const std::string key = "k";
+      std::atomic<Word> admitted{0};
+      together(3, [&](std::size_t) {
+        admitted += spend(*memory.store, asks(row, {key, "x"}, 1, limit, day));
+      });
+      REQUIRE(admitted == limit);
     });
-    REQUIRE(admitted == limit);
-  });
-}
-
-TEST_CASE("threads on one state in a block admit its limit exactly while it grows",
-          "[memory][stress]") {
-  const auto limit = static_cast<Word>(scaled(20'000, 2'000));
-  until_met(64, &MemoryStats::waits, [&](const Memory& memory) {
-    const std::string key = "k";
-    std::atomic<Word> admitted{0};
-    together(3, [&](std::size_t) {
-      admitted += spend(*memory.store, asks(log_push, {key, "l"}, 1, limit, day));
-    });
-    REQUIRE(admitted == limit);
-  });
+  };
+  check(counter_add, &MemoryStats::conflicts);
+  check(log_push, &MemoryStats::waits);
 }
 
 TEST_CASE("states that are charged by one plan stay equal, whatever they lie in",

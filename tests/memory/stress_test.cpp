@@ -127,4 +127,40 @@ TEST_CASE("bound limiters of many threads follow keys that are evicted all the t
   CHECK(memory.stats().overflowed > 0);
 }
 
+TEST_CASE("plans over more keys than there are slots neither hang nor admit too much",
+          "[memory][stress]") {
+  Memory memory(1);
+  const Word capacity = 4;
+  const TokenBucket bucket(*memory.store, "b", Quota::per_second(20).burst(capacity));
+  constexpr std::size_t keys = 14;
+  std::array<std::string, keys> names;
+  for (std::size_t i = 0; i < keys; ++i) names[i] = name("k", i);
+  std::array<std::atomic<Word>, keys> admitted{};
+  const Time start = memory.clock.now();
+  const std::size_t turns = scaled(60'000, 6'000);
+  together(3, [&](std::size_t index) {
+    SeededRng rng(index + 1);
+    for (std::size_t i = 0; i < turns; ++i) {
+      if (index == 0) {  // a pause lets all keys become idle, however busy the others are
+        memory.clock.advance(rng.below(100) == 0 ? Span(600ms)
+                                                 : Span{static_cast<Word>(rng.below(20'000))});
+      }
+      const std::size_t first = rng.below(keys);
+      const std::size_t second = (first + 1 + rng.below(keys - 1)) % keys;
+      if (decide(*memory.store,
+                 {bucket.acquire_step(names[first]), bucket.acquire_step(names[second])})) {
+        ++admitted[first];
+        ++admitted[second];
+      }
+    }
+  });
+  const Word drained = (memory.clock.now() - start).count() / 50'000;
+  for (const auto& count : admitted) {
+    CHECK(count > 0);
+    CHECK(count <= capacity + drained);
+  }
+  CHECK(memory.stats().overflowed > 0);
+  CHECK(memory.stats().evicted_idle > 0);
+}
+
 }  // namespace sluice::test
