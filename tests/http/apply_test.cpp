@@ -16,7 +16,7 @@ struct Fixture {
   Gates gates{*store, "upstream", {"account"}, {.cap = 1h, .ramp = 0s, .spacing = 0s}};
   Scope scope = gates.scope("account", "7");
   TokenBucket bucket{*store, "api", Quota::per_second(1).burst(10)};
-  http::Feedback busy = parse_lines({{"Retry-After", "30"}});
+  http::Feedback busy = parse_lines({{"RateLimit", R"("a";r=0;t=30)"}});
   http::Feedback fine = parse_lines({{"X-RateLimit-Remaining", "3"}});
 };
 

@@ -45,6 +45,8 @@ TEST_CASE("a year of two digits lies at most 50 years ahead, else in the century
   // Half a century later the same two digits mean another one.
   CHECK(parse_http_date("Wednesday, 01-Jan-20 00:00:00 GMT", to_time(3'300'000'000 * second)) ==
         parse_http_date("Wed, 01 Jan 2120 00:00:00 GMT", test_now));
+  CHECK(parse_http_date("Friday, 28-Jul-24 00:00:00 GMT", to_time(3'300'000'000 * second)) ==
+        parse_http_date("Fri, 28 Jul 2124 00:00:00 GMT", test_now));
 }
 
 TEST_CASE("dates at the edges are bounded, and second 60 is the next minute's first") {

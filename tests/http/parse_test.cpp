@@ -43,7 +43,7 @@ TEST_CASE("a response that says nothing asks for nothing") {
 }
 
 TEST_CASE("Retry-After goes before the resets, and only exhausted windows ask for a wait") {
-  const HeaderLines windows{{"RateLimit", R"("a";r=0;t=7, "b";r=0;t=9, "c";r=1;t=50)"}};
+  const HeaderLines windows{{"RateLimit", R"("a";r=0;t=9, "b";r=0;t=7, "c";r=1;t=50)"}};
   CHECK(parse_lines(windows).wait() == 9s);
   CHECK(parse_lines(windows).retry_at() == test_now + 9s);
   HeaderLines both = windows;

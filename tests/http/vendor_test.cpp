@@ -41,7 +41,7 @@ draft 6 without a reset
 < RateLimit-Limit: 100 | RateLimit-Remaining: 0
 > ratelimit: limit 100, remaining 0
 draft 3: the policy stands behind the limit
-< RateLimit-Limit: 100, 100;w=60;burst=1000, 5000;w=3600
+< RateLimit-Limit: 100, 100;w=60;burst=1000, 50;w=3600
 < RateLimit-Remaining: 50 | RateLimit-Reset: 12
 > ratelimit: limit 100, remaining 50, reset 12s)");
 }
@@ -71,6 +71,9 @@ Discord
 Discord, global
 < Retry-After: 0.75 | X-RateLimit-Global: true
 > retry 750ms, wait 750ms, scope global
+Discord, not global
+< Retry-After: 1 | X-RateLimit-Global: false
+> retry 1s, wait 1s
 Reddit
 < X-Ratelimit-Used: 5 | X-Ratelimit-Remaining: 595.0 | X-Ratelimit-Reset: 422
 > x-ratelimit: remaining 595, used 5, reset 422s

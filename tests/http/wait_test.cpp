@@ -93,6 +93,7 @@ TEST_CASE("durations are sums of numbers with units") {
           {"1s-1s", Fate::negative, 0s, true},
           {"1x", Fate::malformed, 0s, true},
           {"1m1", Fate::malformed, 0s, true},
+          {"1mx", Fate::malformed, 0s, true},
           {"1 s", Fate::malformed, 0s, true},
           {"1e30", Fate::malformed, 0s, true},
       },
