@@ -1,5 +1,4 @@
-// States that are moved between stores, of every kind and under load, and those of earlier
-// versions.
+// States that are moved between stores, of every kind, and those of earlier versions.
 #include <fmt/format.h>
 
 #include <cstring>
@@ -11,7 +10,6 @@
 #include <string_view>
 
 #include "sluice/sluice.hpp"
-#include "sluice/testing/invariants.hpp"
 #include "sluice/testing/recording_store.hpp"
 #include "src/core/state_file.hpp"
 #include "src/testing/model.hpp"
@@ -26,7 +24,6 @@ namespace sluice::test {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::History;
 using testing::detail::ask;
 using testing::detail::Subject;
 
@@ -111,6 +108,7 @@ TEST_CASE("a state of each kind goes on where it was moved to", "[moves]") {
     const TemporaryFile file;
     const auto saved = save_states(*first, file.path);
     CHECK(saved.unnamed == 0);
+    clock.advance(Span{random.between(0, 2'000'000)});
     for (const auto& each : detail::read_states(file.path, to_word(clock.now()))) {
       kinds.insert(each.kind);
     }
@@ -118,6 +116,7 @@ TEST_CASE("a state of each kind goes on where it was moved to", "[moves]") {
     CHECK(load_states(*second, file.path).restored == saved.saved);
     program.run(1'500, clock, {first.get(), second.get(), &redis});
     CHECK(on_server(clock, "export " + file.path)["exported"] > 50);
+    clock.advance(Span{random.between(0, 2'000'000)});
     CHECK(load_states(*third, file.path).restored > 50);
     program.run(1'500, clock, {first.get(), third.get(), &redis});
   };
@@ -247,98 +246,6 @@ TEST_CASE("values that 0.1.0 has left on a server are read, and answer as they d
     CHECK(to_text(answers_of(redis, trace)) == to_text(trace));
   };
   for_each_store(on_redis, Stores::redis);
-}
-
-/// Callers of a bucket and a window, each with limiters of its own on one of the stores.
-class Callers {
- public:
-  explicit Callers(Rng& rng) : rng_(rng) {}
-
-  void run(VirtualClock& clock, const std::vector<Store*>& stores, int requests) {
-    for (int i = 0; i < requests; ++i) {
-      one(*stores[rng_.below(stores.size())], clock, 1 + static_cast<Word>(rng_.below(4)));
-      clock.advance(Span{rng_.below(rng_.below(20) == 0 ? 6'000'000 : 300'000)});
-    }
-  }
-  /// Uses up all there is.
-  void exhaust(Store& store, VirtualClock& clock) {
-    for (int i = 0; i < 60; ++i) one(store, clock, 1);
-  }
-  /// True if no interval holds more than the bounds, and these units on top of each.
-  [[nodiscard]] bool holds(Word more = 0) const {
-    return !check_rate(bucket_, {.burst = burst + more, .units = 5, .period = 1s}) &&
-           !check_window(window_, span, most + more);
-  }
-  [[nodiscard]] Word granted() const noexcept { return granted_; }
-
- private:
-  static constexpr Word burst = 20;
-  static constexpr Word most = 25;
-  static constexpr Span span = 8s;
-
-  void one(Store& store, VirtualClock& clock, Word cost) {
-    FrozenRedis::instance().set_time(clock.now());
-    const TokenBucket bucket(store, "bucket", Quota::per_second(5).burst(burst));
-    const SlidingWindow window(store, "window", {{most, span}, {most * 20, span * 30}});
-    const bool is_first = rng_.below(2) == 0;
-    const Decision d = is_first ? bucket.try_acquire("k", cost) : window.try_acquire("k", cost);
-    (is_first ? bucket_ : window_).push_back(testing::note(d, cost));
-    granted_ += d.allowed ? cost : 0;
-  }
-
-  Rng& rng_;
-  History bucket_;
-  History window_;
-  Word granted_ = 0;
-};
-
-TEST_CASE("over a switch to Redis and back no interval holds more than the one bound", "[moves]") {
-  Random random("over a switch to Redis and back no interval holds more than the one bound");
-  CAPTURE(random.repeat());
-  const auto life = [&](Store& redis, VirtualClock& clock) {
-    const auto other = make_redis_store(options_of(FrozenRedis::instance().server()));
-    const auto memory = make_named_store(clock);
-    const auto again = make_named_store(clock);
-    const TemporaryFile file;
-    Callers callers(random);
-    callers.run(clock, {memory.get()}, 150);
-    if (random.one_in(2)) callers.exhaust(*memory, clock);
-    CHECK(save_states(*memory, file.path).unnamed == 0);  // nobody asks it any more
-    clock.advance(Span{random.between(0, 2'000'000)});
-    CHECK(on_server(clock, "import --yes " + file.path)["known"] == 0);
-    callers.run(clock, {&redis, other.get()}, 150);
-    if (random.one_in(2)) callers.exhaust(redis, clock);
-    on_server(clock, "export " + file.path);
-    clock.advance(Span{random.between(0, 2'000'000)});
-    CHECK(load_states(*again, file.path).known == 0);
-    callers.run(clock, {again.get()}, 150);
-    CHECK(callers.holds());
-    callers.exhaust(*make_named_store(clock),
-                    clock);  // what the switch would be without the states
-    CHECK_FALSE(callers.holds());
-  };
-  for (std::size_t i = 0; i < scaled(10); ++i) for_each_store(life, Stores::redis);
-}
-
-TEST_CASE("what is granted after the export comes on top, and no more", "[moves]") {
-  Random random("what is granted after the export comes on top, and no more");
-  CAPTURE(random.repeat());
-  const auto life = [&](Store& redis, VirtualClock& clock) {
-    const auto memory = make_named_store(clock);
-    const TemporaryFile file;
-    Callers callers(random);
-    callers.run(clock, {memory.get()}, 60);
-    CHECK(save_states(*memory, file.path).unnamed == 0);
-    const Word before = callers.granted();
-    callers.exhaust(*memory, clock);
-    const Word since = callers.granted() - before;
-    on_server(clock, "import --yes " + file.path);
-    callers.exhaust(redis, clock);
-    callers.run(clock, {&redis}, 60);
-    CHECK(callers.holds(since));
-    CHECK(callers.holds() == (since == 0));
-  };
-  for (std::size_t i = 0; i < scaled(10); ++i) for_each_store(life, Stores::redis);
 }
 
 TEST_CASE("import asks, checks the whole file first, and replaces nothing", "[moves]") {
