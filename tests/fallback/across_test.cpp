@@ -1,16 +1,12 @@
 // Lines across processes while their store is away: the policies hold.
 #include "sluice/limiters/concurrency_limiter.hpp"
 #include "sluice/limiters/fixed_window.hpp"
-#include "sluice/limiters/token_bucket.hpp"
 #include "tests/fallback/rig.hpp"
 #include "tests/waiting/probe.hpp"
 
 namespace sluice::test {
-namespace {
 
 constexpr WaitQueueOptions across{.across_processes = true, .client = 1};
-
-}  // namespace
 
 TEST_CASE("a line across processes is granted by an open door and by a local share",
           "[fallback][waiting][processes]") {

@@ -51,12 +51,6 @@ class NodesStore final : public StoreWrapper {
   std::deque<Node> nodes_;
 };
 
-/// Draws the same number for ever, so that pauses do not depend on the order of draws.
-class SameRng final : public Rng {
- public:
-  std::uint64_t next() override { return 780'595'977'349'557'597; }
-};
-
 /// A FallbackStore before several nodes.
 struct NodesRig {
   explicit NodesRig(unsigned count, const BreakerOptions& options = {.failures = 3},
@@ -80,7 +74,7 @@ struct NodesRig {
     while (breaker.state(node) != State::open) (void)ask(node);
   }
 
-  SameRng rng;
+  SeededRng rng{11};
   VirtualClock clock;
   std::unique_ptr<Store> states = make_virtual_store(clock);
   NodesStore nodes;

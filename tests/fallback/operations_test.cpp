@@ -4,10 +4,6 @@
 #include <string_view>
 
 #include "sluice/rules/fixed_window.hpp"
-#include "sluice/rules/leases.hpp"
-#include "sluice/rules/sliding_window.hpp"
-#include "sluice/rules/slot_lock.hpp"
-#include "sluice/rules/token_bucket_reserve.hpp"
 #include "src/testing/generators.hpp"
 #include "tests/fallback/rig.hpp"
 #include "tests/support/seed.hpp"
@@ -123,32 +119,6 @@ TEST_CASE("nothing is granted ahead without its store, whatever the operation",
     CAPTURE(name);
     CHECK(ahead[name] > 0);
   }
-}
-
-TEST_CASE("a question about a time ahead is answered as the request would be",
-          "[fallback][bound]") {
-  Rig rig(1);
-  rig.trip();
-  const std::array<Word, 2> window{1, 2'000'000};
-  const Step slot{&slot_lock_acquire, {"t", "slot"}, {1, 2'000'000, 0}};
-  const Step unit{&sliding_window_acquire, {"t", "unit"}, {1, 1, 0, 2'000'000}, nullptr, window};
-  const Step token{
-      &token_bucket_reserve, {"t", "token"}, {1, 1, 2'000'000, 1, 0, 60'000'000, 0, 1}};
-  const auto check = [&](Step step, const Operation& question, std::size_t max_wait) {
-    CAPTURE(question.name);
-    REQUIRE(ask(rig.store, step).decision.allowed);
-    step.args[max_wait] = 30'000'000;
-    const Decision request = ask(rig.store, step).decision;
-    step.operation = &question;
-    const Decision answer = ask(rig.store, step).decision;
-    CHECK_FALSE(request.allowed);
-    CHECK_FALSE(answer.allowed);
-    CHECK(answer.retry_after == 2s);
-    CHECK(answer.retry_after == request.retry_after);
-  };
-  check(slot, slot_lock_peek, 2);
-  check(unit, sliding_window_peek, 2);
-  check(token, token_bucket_peek_reserve, 6);
 }
 
 TEST_CASE("a plan is decided as a whole by every policy", "[fallback]") {

@@ -59,10 +59,8 @@ TEST_CASE("a forked child spends nothing of what its parent holds", "[prefetch][
 TEST_CASE("keys beyond max_keys are decided by the store", "[prefetch]") {
   PrefetchRig rig({.hold = 10s, .max_keys = 1});
   const TokenBucket bucket(rig.store, "api", Quota::per_hour(1).burst(1000));
-  std::uint64_t passed = 0;
   for (int key = 0; key < 1000; ++key) CHECK(bucket.try_acquire(key).allowed);
-  passed = rig.store.stats().passed_on;
-  CHECK(passed >= 900);
+  CHECK(rig.store.stats().passed_on >= 900);
   // Once idle, they make room for others.
   rig.clock.advance(1min);
   CHECK(bucket.try_acquire("new").source == Source::prefetched);

@@ -195,15 +195,4 @@ TEST_CASE("a policy's grant is completed by what is held", "[prefetch]") {
   CHECK(by_policy > 300);
 }
 
-TEST_CASE("waiting callers are served ahead by few trips", "[prefetch][waiting]") {
-  PrefetchRig rig({.hold = 2s});
-  const TokenBucket bucket(rig.store, "api", Quota::per_second(20).burst(40));
-  const VirtualClock::AutoAdvance moving(rig.clock);
-  const Time start = rig.clock.now();
-  for (int i = 0; i < 140; ++i) CHECK(bucket.acquire("a", 1, rig.clock.now() + 1min));
-  CHECK(rig.clock.now() >= start + 5s - 200ms);
-  CHECK(rig.clock.now() <= start + 6s);
-  CHECK(rig.asked() <= 70);
-}
-
 }  // namespace sluice::test

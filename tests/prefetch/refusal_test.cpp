@@ -20,6 +20,19 @@ TEST_CASE("a refusal is of its own cost and key", "[prefetch]") {
   CHECK(rig.asked() > 0);
 }
 
+TEST_CASE("after recheck the store is asked again", "[prefetch]") {
+  PrefetchRig rig({.hold = 1s, .recheck = 2s});
+  const FixedWindow window(rig.store, "w", 5, Calendar::every(1min));
+  CHECK(rig.spend(window, 5) == 5);
+  CHECK_FALSE(window.try_acquire("a").allowed);
+  const FixedWindow plain(*rig.whole, "w", 5, Calendar::every(1min));
+  plain.reward("a", 2);  // by a process that prefetches nothing, which tells nobody
+  rig.clock.advance(2s - Span{1});
+  CHECK_FALSE(window.try_acquire("a").allowed);
+  rig.clock.advance(Span{1});
+  CHECK(window.try_acquire("a").allowed);
+}
+
 TEST_CASE("a change of the limit ends a refusal here and in other processes", "[prefetch]") {
   PrefetchRig rig({.hold = 1s, .recheck = 1s});
   PrefetchStore other(rig.inner, {.hold = 1s, .recheck = 1s});
