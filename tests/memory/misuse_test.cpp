@@ -59,6 +59,7 @@ TEST_CASE("a key whose state is absent may take a state of another kind", "[memo
   CHECK(error_of(store, bucket.acquire_step("tag")) == Errc::wrong_kind);
   memory.clock.advance(2min);
   CHECK(decide(store, asks(counter_add, key)).remaining == 4);
+  CHECK(decide(store, asks(counter_add, key)).part == 2);  // what it has counted
   CHECK(memory.stats().block_bytes == 0);
   CHECK(error_of(store, asks(log_push, key)) == Errc::wrong_kind);
   memory.clock.advance(2min);
