@@ -17,11 +17,13 @@ struct Edit {
   Word change;    // of what the windows hold that hold the entry
 };
 
-/// The place of a window after a change.
+/// The place of a window after a change. The bounds matter for words that no rule has written.
 Place edited(const Place& place, const Edit& edit) noexcept {
   if (place.entry >= edit.sequence) return {0, edit.sequence, 0, 0, place.edge};
   Place after = place;
-  if (place.entry <= edit.number) after.units += edit.change;
+  if (place.entry <= edit.number) {
+    after.units = std::clamp(place.units + edit.change, Word{0}, word_limit);
+  }
   if (place.entry == edit.number) after.first_units = edit.units;
   return after;
 }

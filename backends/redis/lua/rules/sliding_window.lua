@@ -362,7 +362,11 @@
       if entries[r] >= ends then
         held[r], entries[r], firsts[r], firsts_units[r] = 0, ends, 0, 0
       else
-        if entries[r] <= edited then held[r] = held[r] + change end
+        if entries[r] <= edited then
+          held[r] = held[r] + change
+          if held[r] < 0 then held[r] = 0 end
+          if held[r] > word_limit then held[r] = word_limit end
+        end
         if entries[r] == edited then firsts_units[r] = edited_units end
       end
       lefts[k] = table[2 * k - 1] - held[r]
