@@ -88,7 +88,8 @@ Rule::State admit(Effects& effects, const Log& log, const Windows& windows, cons
                   const Mark& mark) noexcept {
   const Rule::State& head = log.head();
   const Word number = head.sequence - mark.later.count;
-  const Entry entry{found.grant, mark.later.units + mark.cost};
+  // These bounds matter for words that no rule has written.
+  const Entry entry{found.grant, std::min(mark.later.units + mark.cost, word_limit)};
   const Word logged = entry.units > 0 ? 1 : 0;
   const Word kept = log.total() - mark.later.count;
   const bool overwrites =
@@ -119,7 +120,7 @@ Rule::State admit(Effects& effects, const Log& log, const Windows& windows, cons
   put_head(effects, after);
   for (Word r = 0; r < windows.count; ++r) {
     Place place = found.place(r);
-    place.units += mark.cost;
+    place.units = std::min(place.units + mark.cost, word_limit);
     if (logged > 0 && place.entry >= number)
       place = {entry.units, number, entry.time, entry.units, place.edge};
     put_place(effects, r, place);

@@ -175,12 +175,13 @@ BucketView rewarded(const Shape& shape, Word amount, const BucketView& m, Word a
   return {m.at - nearer, level, nearer < ahead};
 }
 
-/// Closed until the block ends, and one token then. A longer one, or a debt beyond it, remains.
+/// Closed until the block ends, and one token then. A longer one, or a debt beyond it, remains. The
+/// highest level matters for a word that no rule has written.
 BucketView blocked(const Shape& shape, Word until, const BucketView& m, Word limit) noexcept {
   const Word at = std::max(until, m.at);
   const Word least = limit - shape.period - (at - until) * shape.refill;
   const Word rest = drained(m.level, at - m.at, shape.refill);
-  return {at, std::max(rest, least), true};
+  return {at, std::min(std::max(rest, least), token_bucket::most_level), true};
 }
 
 BucketView changed(const Shape& shape, Change change, Word amount, const BucketView& m, Word limit,

@@ -243,6 +243,7 @@
       if later_units > word_limit then later_units = word_limit end
     end
     local own, own_units, logged = sequence - later, later_units + taken, 0
+    if own_units > word_limit then own_units = word_limit end
     if own_units > 0 then logged = 1 end
     local kept = own - first
     local total = kept
@@ -274,6 +275,7 @@
     if most > new_top then new_top = most end
     for r = 1, count do
       held[r] = held[r] + taken
+      if held[r] > word_limit then held[r] = word_limit end
       if logged > 0 and entries[r] >= own then
         held[r], entries[r], firsts[r], firsts_units[r] = own_units, own, grant, own_units
       end

@@ -298,6 +298,7 @@
       new_level = level - (new_stamp - at) * refill
       if new_level < least then new_level = least end
       if new_level < 0 then new_level = 0 end
+      if new_level > Rule.most_level then new_level = Rule.most_level end
       closes = true
     end
   end
