@@ -50,11 +50,14 @@ class AsyncStore final : public StoreWrapper {
       auto& answer = *static_cast<Answer*>(self);
       answer.outcome = outcome;
       std::ranges::copy(outcome.steps, answer.steps.begin());
+      std::ranges::copy(outcome.output, answer.output.begin());
       answer.outcome.steps = {answer.steps.data(), outcome.steps.size()};
+      answer.outcome.output = {answer.output.data(), outcome.output.size()};
     }
     Completion done;
     Outcome outcome;
     std::array<Decision, Plan::max_steps> steps;
+    std::array<Word, Plan::max_steps * max_output> output;
   };
 
   void work() {
