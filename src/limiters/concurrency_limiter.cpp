@@ -96,8 +96,9 @@ struct ConcurrencyLimiter::Verbs::Claimed final : detail::ClaimOf<ConcurrencyLim
   }
   Grant grant_of(const Outcome& outcome, Time asked) const {
     static constexpr std::array<Word, output> none{};
-    return limiter().adopt(own_key(), id_, cost(), outcome.decision,
-                           outcome.output.empty() ? none : outcome.output, asked);
+    return limiter().leases_.adopt(own_key(), {limiter().limit_.of(own_key()), 0}, cost(), id_,
+                                   outcome.decision, outcome.output.empty() ? none : outcome.output,
+                                   asked, detail::LeaseManager::fresh_id);
   }
   static void refund_grant(Grant& grant, Completion done) noexcept {
     grant.release_later();

@@ -233,16 +233,19 @@ LeaseManager::LeaseManager(const StoreHandle& store, TextArg name, const LeaseOp
 }
 
 std::shared_ptr<HeldLease> LeaseManager::hold(const Key& key, Share share, Cost weight,
-                                              const LeaseId& id) const {
+                                              const LeaseId& id, Seek seek) const {
+  // Who knows the id may hold it anew before a release of it is sent again.
+  const auto failed = seek == fresh_id ? std::weak_ptr(failed_) : std::weak_ptr<FailedReleases>();
   return std::make_shared<HeldLease>(
       *store_, named(key), id,
       HeldLease::Terms{share.limit, weight.value(), options_.ttl.count(), options_.release_within,
-                       queues_, failed_});
+                       queues_, failed});
 }
 
 LeaseManager::Asking LeaseManager::ask(const Key& key, Share share, Cost weight, const LeaseId& id,
                                        Seek seek) const {
-  auto held = hold(key, share, weight, id);  // allocates first: after the grant nothing may fail
+  auto held =
+      hold(key, share, weight, id, seek);  // allocates first: after the grant nothing may fail
   failed_->send_again();
   const Step step = seek == known_id ? acquire_step(held->key(), share, weight, id)
                                      : acquire_new_step(held->key(), share, weight, id);
@@ -253,7 +256,7 @@ void LeaseManager::send_failed_releases() const noexcept { failed_->send_again()
 
 void LeaseManager::answer_lost(const Key& key, Share share, Cost weight,
                                const LeaseId& id) const noexcept try {
-  HeldLease::release_unknown(hold(key, share, weight, id));
+  HeldLease::release_unknown(hold(key, share, weight, id, fresh_id));
 } catch (const std::bad_alloc&) {
   return;  // the lease expires by its TTL
 }
@@ -309,14 +312,14 @@ LeaseManager::Asking LeaseManager::asking(const Key& key, Share share, Cost weig
 }
 
 Lease LeaseManager::adopt(const Key& key, Share share, Cost weight, const LeaseId& id,
-                          const Decision& decision, std::span<const Word> output,
-                          Time asked_at) const {
+                          const Decision& decision, std::span<const Word> output, Time asked_at,
+                          Seek seek) const {
   if (output.size() != granted_words) {
     throw std::invalid_argument("adopt: a granted lease has 4 output words, got " +
                                 std::to_string(output.size()));
   }
   if (!decision.allowed) return {decision, nullptr};
-  return granted(decision, output, hold(key, share, weight, id), asked_at);
+  return granted(decision, output, hold(key, share, weight, id, seek), asked_at);
 }
 
 Step LeaseManager::acquire_step(const Key& key, Share share, Cost weight,
@@ -383,7 +386,7 @@ void Lease::end() noexcept {
   }
   std::error_code error;
   held_->release(held_->terms().release_within, error);
-  if (error) detail::HeldLease::release_later(held_);
+  detail::HeldLease::release_later(held_);  // after an error, or while another release is pending
 }
 
 bool Lease::renew() {

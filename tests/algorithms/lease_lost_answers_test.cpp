@@ -172,7 +172,8 @@ struct Rig {
 };
 
 struct Forget {
-  void operator()(std::error_code, const Lease&) const noexcept {}
+  template <class Result>
+  void operator()(std::error_code, const Result&) const noexcept {}
 };
 
 }  // namespace
@@ -227,6 +228,37 @@ TEST_CASE("under an id of the caller's, a lease whose answer is lost can be aske
   CHECK(rig.store.counts().calls == 1);
   CHECK_FALSE(rig.is_free());
   CHECK(rig.jobs.try_acquire("a", 1, id, rig.error).decision().allowed);
+}
+
+TEST_CASE("a lease that is taken anew under its id is not released by what its end has owed",
+          "[leases]") {
+  Rig rig;
+  const LeaseId id{1, 2};
+  Lease lease = rig.jobs.try_acquire("a", 1, id);
+  rig.store.play(FaultScript("timeout*2"));
+  lease = {};
+  const Lease again = rig.jobs.try_acquire("a", 1, id);
+  REQUIRE(again);
+  rig.clock.advance(50ms);
+  CHECK(rig.jobs.try_acquire("b").decision().allowed);
+  CHECK_FALSE(rig.is_free());
+}
+
+TEST_CASE("a lease that ends while its release is pending is over, whatever becomes of that",
+          "[leases]") {
+  Rig rig;
+  LeaseRenewer renewer(rig.clock, Renewing::by_hand);
+  const ConcurrencyLimiter jobs(rig.store, "jobs", 1, {.ttl = 60s, .renewer = &renewer});
+  Lease lease = jobs.try_acquire("a");
+  rig.store.play(FaultScript("delay(1s,timeout)"));
+  using Release = decltype(Lease::Verbs::release(lease));
+  detail::Running<Release, Forget>::start(Lease::Verbs::release(lease));
+  lease = {};
+  rig.clock.advance(1s);
+  renewer.renew_due();
+  CHECK(renewer.size() == 0);
+  rig.clock.advance(1min);
+  CHECK(rig.is_free());
 }
 
 TEST_CASE("a place whose grant was lost goes to who waits for it", "[leases]") {

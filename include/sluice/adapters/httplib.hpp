@@ -16,10 +16,9 @@
 namespace sluice::http {
 namespace detail {
 
+/// Also of a body of no bytes: a second header could give it another length.
 inline bool has_body(const httplib::Request& request) {
-  return request.has_header("Transfer-Encoding") ||
-         (request.has_header("Content-Length") &&
-          request.get_header_value("Content-Length") != "0");
+  return request.has_header("Transfer-Encoding") || request.has_header("Content-Length");
 }
 
 /// Has the response sent, and the connection closed. In cpp-httplib only a provider of content that
@@ -43,7 +42,8 @@ inline void send_and_close(httplib::Response& response, std::string text) {
 /// connection: cpp-httplib has not read the body, and would take it for the next request.
 ///
 ///     server.set_pre_routing_handler(http::limit_requests(limit, [](const auto& request) {
-///       return request.has_header("X-Api-Key") ? request.get_header_value("X-Api-Key") : "none";
+///       const std::string key = request.get_header_value("X-Api-Key");
+///       return key.empty() ? "none" : key;
 ///     }));
 template <class L, class KeyOf>
 [[nodiscard]] httplib::Server::HandlerWithResponse limit_requests(RequestLimit<L> limit,

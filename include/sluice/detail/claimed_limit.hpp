@@ -83,7 +83,7 @@ class ClaimedLimit {
 
   /// Keeps the answer to step(), before any refund(). May throw std::bad_alloc.
   virtual void answered(const Outcome& own, Time asked) = 0;
-  /// step() may have been granted, and its answer is lost: gives back what can be known by a name.
+  /// step() may have been granted, and its answer is lost: gives that back if the limit can.
   virtual void answer_lost() noexcept {}
   [[nodiscard]] virtual const Decision& decision() const noexcept = 0;
   /// The grant if type_tag of its type has this address, else null.

@@ -25,6 +25,9 @@ class LeaseManager {
   LeaseManager(const StoreHandle& store, TextArg name, const LeaseOptions& options,
                std::shared_ptr<WaitQueues> queues = nullptr);
 
+  /// Whether somebody else may know the id of a lease, and have one with it.
+  enum Seek : Word { fresh_id, known_id };
+
   class Asking;
   /// Asks for a lease with an id that is drawn for it.
   [[nodiscard]] Asking asking(const Key& key, Share share, Cost weight) const noexcept;
@@ -33,7 +36,7 @@ class LeaseManager {
                               const LeaseId& id) const noexcept;
   /// The lease that acquire_step() was granted in a plan. `output`: the output words of its step.
   Lease adopt(const Key& key, Share share, Cost weight, const LeaseId& id, const Decision& decision,
-              std::span<const Word> output, Time asked_at) const;
+              std::span<const Word> output, Time asked_at, Seek seek = known_id) const;
 
   /// Releases what acquire_new_step() may have been granted; does not wait for the store.
   void answer_lost(const Key& key, Share share, Cost weight, const LeaseId& id) const noexcept;
@@ -64,10 +67,8 @@ class LeaseManager {
   }
 
  private:
-  enum Seek : Word { fresh_id, known_id };
-
   [[nodiscard]] std::shared_ptr<HeldLease> hold(const Key& key, Share share, Cost weight,
-                                                const LeaseId& id) const;
+                                                const LeaseId& id, Seek seek) const;
   [[nodiscard]] Asking ask(const Key& key, Share share, Cost weight, const LeaseId& id,
                            Seek seek) const;
   /// The lease of a decision; refused without `held`.
