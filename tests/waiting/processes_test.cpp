@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "sluice/testing/faulty_store.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/stores.hpp"
 #include "tests/waiting/processes.hpp"
@@ -161,6 +162,28 @@ TEST_CASE("who dies in a line of a bucket holds up those behind it for one TTL a
     }
     CHECK(longest <= ttl + refill);
   }
+}
+
+TEST_CASE("a look at those ahead that fails is not repeated at once", "[waiting][processes]") {
+  VirtualClock time;
+  const auto store = make_virtual_store(time);
+  testing::FaultyStore wire(*store);
+  const ConcurrencyLimiter ahead(*store, "x", 1, {.ttl = 10min});
+  ConcurrencyLimiter behind(wire, "x", 1, {.ttl = 10min});
+  behind.set_wait_queue({.recheck = 1h});
+  const Lease held = ahead.try_acquire("a");
+  const auto ignore = [](std::error_code, const Lease&) {};
+  const auto first = wait_for(ahead, Wanted{"a", 1}, Deadline::never(), ignore);
+  time.advance(1ms);
+  const auto second = wait_for(behind, Wanted{"a", 1}, Deadline::never(), ignore);
+  time.advance(1ms);
+  wire.fail_all(testing::Fault::not_executed(Errc::not_connected).late(1us));
+  const std::uint64_t calls = wire.counts().calls;
+  time.advance(10s);
+  CHECK(wire.counts().calls - calls <= 10);
+  CHECK(wire.counts().calls - calls >= 2);
+  ahead.cancel_waits();
+  behind.cancel_waits();
 }
 
 TEST_CASE("a process has its place by those who wait there, also after one of them has left",
