@@ -8,6 +8,7 @@
 #include <array>
 #include <functional>
 #include <limits>
+#include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <thread>
@@ -27,8 +28,7 @@ namespace {
 class FickleStore final : public Store {
  public:
   void execute(const Plan& plan, Completion done) noexcept override {
-    ++calls;
-    timeouts.push_back(plan.timeout());
+    note(plan);
     if (meanwhile) std::exchange(meanwhile, nullptr)();
     if (failure) return done.fail(failure);
     inner_->execute(plan, std::move(done));
@@ -44,6 +44,13 @@ class FickleStore final : public Store {
   std::vector<Span> timeouts;  // of all calls
 
  private:
+  void note(const Plan& plan) noexcept {
+    const std::lock_guard lock(noting_);  // a renewer's thread may ask at the same time
+    ++calls;
+    timeouts.push_back(plan.timeout());
+  }
+
+  std::mutex noting_;
   std::unique_ptr<Store> inner_ = make_virtual_store(time);
 };
 
