@@ -39,8 +39,15 @@ class ClaimOf : public ClaimedLimit {
   Store& store() const noexcept override { return limiter_.store(); }
   Word units() const noexcept override { return cost_.value(); }
 
+  Word most_units() const noexcept override {
+    if constexpr (is_configured) {
+      if (!is_constant()) return step().args[0];  // the limit; see Operation
+    }
+    return word_limit;
+  }
+
   bool may_change() const noexcept override {
-    if constexpr (requires { limiter_.has_table(); }) return limiter_.has_table();
+    if constexpr (is_configured) return limiter_.has_table();
     return false;
   }
 
@@ -96,6 +103,8 @@ class ClaimOf : public ClaimedLimit {
   }
 
  private:
+  /// The limiter has its limit from its constructor or a table, and not from the store.
+  static constexpr bool is_configured = requires(const L& limiter) { limiter.has_table(); };
   static constexpr bool is_learning = requires(const L& limiter, const Key& key, Grant grant) {
     limiter.limited_step(key, grant);
   };

@@ -8,15 +8,14 @@
 #include <string>
 #include <vector>
 
-#include "sluice/calls/call.hpp"
-#include "sluice/limiters/token_bucket.hpp"
-#include "sluice/virtual_store.hpp"
+#include "sluice/sluice.hpp"
 #include "tests/catch.hpp"
 #include "tests/memory/threads.hpp"
 #include "tests/support/seed.hpp"
 
 using namespace sluice;
 using namespace sluice::test;
+using namespace std::chrono_literals;
 
 TEST_CASE("an estimate is the given one until enough costs are known", "[estimator]") {
   Estimator estimator({.least = 3});
@@ -107,6 +106,58 @@ TEST_CASE("calls are charged what is learned, and teach it", "[estimator][calls]
   CHECK(granted == std::vector<Word>{100, 100, 30, 30});
   CHECK(tokens.peek("key").remaining == 1000 - 30 - 20 - 25 - 400);
   CHECK(estimator.of("model", 1).cost().value() == 400 + 15);  // the top of its bucket
+}
+
+TEST_CASE("a learned estimate above what a limiter grants at once is charged as that",
+          "[estimator][calls]") {
+  VirtualClock clock;
+  const VirtualClock::AutoAdvance moving(clock);
+  const auto store = make_virtual_store(clock);
+  const auto table = std::make_shared<QuotaTable>(LimitList(Quota::per_minute(70)));
+  const TokenBucket tokens(*store, "tokens", Quota::per_hour(100));
+  const TokenBucket by_table(*store, "by table", table);
+  const SlidingWindow windows(*store, "windows", {{80, 1h}, {60, 1min}});
+  const SlidingWindowCounter counter(*store, "counter", {50, 1h});
+  const FixedWindow window(*store, "window", 40, Calendar::every(1h));
+  const TokenBucket free(*store, "free", Quota::unlimited());
+  Estimator estimator({.least = 1});
+  const LearnedEstimate learned = estimator.of("model", 30);
+  const Call call({{tokens, "key", learned},
+                   {by_table, "key", learned},
+                   {windows, "key", learned},
+                   {counter, "key", learned},
+                   {window, "key", learned},
+                   {free, "key", learned}});
+  const auto granted = [&](Word actual) {
+    std::vector<Word> units;
+    (void)call([&](Grants& grants) {
+      for (std::size_t i = 0; i < 6; ++i) units.push_back(grants.get<Reservation>(i).granted);
+      return Costed<Word>{actual, actual};
+    });
+    return units;
+  };
+  CHECK(granted(1000) == std::vector<Word>{30, 30, 30, 30, 30, 30});
+  const Word estimate = learned.cost().value();
+  REQUIRE(estimate >= 1000);
+  CHECK(granted(1000) == std::vector<Word>{100, 70, 60, 50, 40, estimate});
+  CHECK(granted(20) == std::vector<Word>{100, 70, 60, 50, 40, estimate});
+}
+
+TEST_CASE("a learned estimate passes no limit of 0, and above a limit of the store it is an error",
+          "[estimator][calls]") {
+  VirtualClock clock;
+  const auto store = make_virtual_store(clock);
+  const FixedWindow denied(*store, "denied", 0, Calendar::every(1h));
+  const SharedTokenBucket shared(*store, "shared");
+  (void)shared.configure("key", Quota::per_hour(100));
+  Estimator estimator({.least = 1});
+  const LearnedEstimate learned = estimator.of("model", 1000);
+  CHECK_THROWS_AS(Call({{denied, "key", learned}})([] { FAIL("called"); }), NotGranted);
+  try {
+    Call({{shared, "key", learned}})([] { FAIL("called"); });
+  } catch (const std::system_error& failure) {
+    CHECK(failure.code() == Errc::cost_exceeds_capacity);
+  }
 }
 
 TEST_CASE("what several threads teach is all learned, in whatever order", "[estimator]") {

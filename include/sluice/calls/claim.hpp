@@ -1,6 +1,7 @@
 // Claim: what one call takes of one limiter, for calls that stand under several limits.
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <memory>
 #include <optional>
@@ -39,8 +40,9 @@ class Claim {
       : Claim(limiter, key, estimate.cost) {
     is_estimate_ = true;
   }
-  /// An estimate that is learned: each call is charged that of its time, and settles and teaches it
-  /// with its true cost.
+  /// An estimate that is learned: each call is charged that of its time, or what the limiter grants
+  /// at most if that is less (unless the limit is in the store), and settles and teaches it with
+  /// its true cost.
   template <class L>
   requires detail::Settled<L> Claim(const L& limiter, const KeyArg& key, LearnedEstimate estimate)
       : Claim(limiter, key, Estimate{estimate.cost()}) {
@@ -54,7 +56,8 @@ class Claim {
   /// For implementations of waits and calls.
   [[nodiscard]] const detail::ClaimedLimit& limit() const noexcept { return *limit_; }
   [[nodiscard]] std::unique_ptr<detail::ClaimedLimit> fresh() const {
-    return limit_->fresh(learned_ ? learned_->cost().value() : limit_->units());
+    return limit_->fresh(learned_ ? std::min(learned_->cost().value(), limit_->most_units())
+                                  : limit_->units());
   }
   void learn(Cost actual) const {
     if (learned_) learned_->learn(actual);

@@ -43,6 +43,8 @@ class ClaimedLimit {
   [[nodiscard]] virtual Key key() const noexcept = 0;
   [[nodiscard]] virtual const std::shared_ptr<WaitQueues>& queues() const noexcept = 0;
   [[nodiscard]] virtual Word units() const noexcept { return 1; }
+  /// Beyond it, no claim is ever granted. word_limit: not known, since the limit is in the store.
+  [[nodiscard]] virtual Word most_units() const noexcept { return word_limit; }
   /// A grant of others may be released before a refusal's hint.
   [[nodiscard]] virtual bool freed_early() const noexcept { return false; }
   /// The limit may be another one while the call waits, by a table.
