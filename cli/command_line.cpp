@@ -65,12 +65,21 @@ std::vector<std::string> options_of(const CLI::App& app) {
   return names;
 }
 
+/// An option of a command that stands before it is told apart.
+std::string wrong_option(const CLI::App& app, const CLI::App& command, const std::string& word) {
+  const std::vector<std::string> names = options_of(command);
+  if (std::ranges::find(names, name_in(word)) == names.end()) return no_option(word, names);
+  return fmt::format("--{} stands behind the command: {} {} --{}", name_in(word), app.get_name(),
+                     command.get_name(), name_in(word));
+}
+
 /// What is wrong with the first word that is neither a command nor an option; "": there is none.
 std::string unknown_word(const CLI::App& app) {
   const std::vector<CLI::App*> given = app.get_subcommands();
   const bool wants_command = given.empty() && app.get_require_subcommand_min() > 0;
   for (const std::string& word : app.remaining(true)) {
-    if (is_option(word)) return no_option(word, options_of(given.empty() ? app : *given.front()));
+    if (is_option(word) && !given.empty()) return wrong_option(app, *given.front(), word);
+    if (is_option(word)) return no_option(word, options_of(app));
     if (!wants_command) continue;
     std::vector<std::string> names;
     for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());

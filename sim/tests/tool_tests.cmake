@@ -106,6 +106,8 @@ sluice_tool_test(sim_unknown_option_with_value CODE 2
   ERR "^there is no option \"--Seed=3\"; did you mean --seed.\n" COMMAND ${sim} run fleet --Seed=3)
 sluice_tool_test(sim_unknown_option_before_the_command CODE 2
   ERR "^there is no option \"--sede\"; did you mean --seed.\n" COMMAND ${sim} --sede run fleet)
+sluice_tool_test(sim_option_before_the_command CODE 2
+  ERR "^--seed stands behind the command: sluice-sim run --seed\n" COMMAND ${sim} --seed=3 run fleet)
 sluice_tool_test(sim_no_option_near CODE 2 ERR "^there is no option \"--x\"; there are: --help, --set, --seed, "
   COMMAND ${sim} run fleet --x)
 sluice_tool_test(log_unknown_option CODE 2 ERR "^there is no option \"--quotas\"; did you mean --quota.\n"

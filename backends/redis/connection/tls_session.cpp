@@ -34,6 +34,7 @@ std::string take_error() {
   const char* reason = ERR_reason_error_string(code);
   ERR_clear_error();
   if (code == 0) return "unknown error";
+  if (ERR_SYSTEM_ERROR(code)) return std::generic_category().message(ERR_GET_REASON(code));
   if (reason != nullptr) return reason;
   return "error " + std::to_string(code) + " of OpenSSL";
 }
