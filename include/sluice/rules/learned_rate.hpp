@@ -4,11 +4,12 @@
 // requests of the same cost need. While that is used, the rate grows; a call that was granted and
 // then refused by the API lowers it:
 //
-//     need    = ceil(cost / rate)
-//     allowed  iff  now >= max(empty, now - max(2 * need, saved)) + need      empty: nothing is
-//     left grows:   rate += dt * max(|peak - rate| / (6 s below the peak, 20 s above), peak / 100
-//     s) falls:   rate *= 19 / 20;   peak = max(rate before, min(peak, accepted in the last
-//     minute))
+//     empty:   when nothing was left
+//     need     = ceil(cost / rate)
+//     allowed  iff  now >= max(empty, now - max(2 * need, saved)) + need
+//     grows:   rate += dt * max(|peak - rate| / (below the peak ? 6 s : 20 s), peak / 100 s)
+//     falls:   rate *= 19 / 20
+//              peak = max(rate before, min(peak, accepted in the last minute))
 //
 // So the rate returns to where it fell quickly, passes that slowly, and leaves it faster and
 // faster: the shape of CUBIC (RFC 9438) in the form of its predecessor BIC, which needs no cube
