@@ -1,6 +1,8 @@
 // The texts of the error codes.
 #include "sluice/error.hpp"
 
+#include "src/util/lasting.hpp"
+
 namespace sluice {
 namespace {
 
@@ -139,13 +141,13 @@ class FailureCategory final : public std::error_category {
 }  // namespace
 
 const std::error_category& error_category() noexcept {
-  static const ErrorCategory category;
-  return category;
+  static const detail::Lasting<ErrorCategory> category;
+  return category.object;
 }
 
 const std::error_category& failure_category() noexcept {
-  static const FailureCategory category;
-  return category;
+  static const detail::Lasting<FailureCategory> category;
+  return category.object;
 }
 
 std::error_code make_error_code(Errc code) noexcept {

@@ -140,7 +140,16 @@ struct NotedReason {
   std::shared_ptr<const std::string> text;
   StateKind found{};  // after Errc::wrong_kind
 };
-thread_local NotedReason noted;
+thread_local bool has_ended = false;  // this thread's other objects: static ones end after them
+struct Noted {
+  ~Noted() { has_ended = true; }
+  NotedReason last;
+};
+thread_local Noted noted;
+
+StateKind noted_kind(const std::error_code& error) {
+  return !has_ended && noted.last.error == error ? noted.last.found : StateKind{};
+}
 
 std::string text_of(StateKind kind) {
   for (const StateDescription& each : state_descriptions) {
@@ -181,14 +190,15 @@ std::string given_to(const std::error_code& error, std::string_view verb, const 
     case Errc::other_store:
       return key == nullptr ? "" : key_of(*key);
     case Errc::wrong_kind:
-      return kinds_of(key, asked, noted.error == error ? noted.found : StateKind{});
+      return kinds_of(key, asked, noted_kind(error));
     default:
       return {};
   }
 }
 
 std::shared_ptr<const std::string> take_reason(const std::error_code& error) noexcept {
-  const NotedReason taken = std::exchange(noted, {});
+  if (has_ended) return nullptr;
+  const NotedReason taken = std::exchange(noted.last, {});
   return taken.error == error ? taken.text : nullptr;
 }
 
@@ -236,8 +246,10 @@ std::shared_ptr<const std::string> detail::reason_of(const Store& store,
 
 void detail::note_reason(const std::error_code& error, std::shared_ptr<const std::string> reason,
                          const Decision& answer) noexcept {
+  if (has_ended) return;
   const bool is_kind = error == Errc::wrong_kind;
-  noted = {error, std::move(reason), is_kind ? static_cast<StateKind>(answer.part) : StateKind{}};
+  noted.last = {error, std::move(reason),
+                is_kind ? static_cast<StateKind>(answer.part) : StateKind{}};
 }
 
 std::system_error detail::failed_call(const CallName& call, const std::error_code& error,

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "sluice/detail/fork_count.hpp"
+#include "src/util/lasting.hpp"
 
 namespace sluice {
 
@@ -65,8 +66,8 @@ class ThreadRng final : public Rng {
 }  // namespace
 
 Rng& thread_rng() noexcept {
-  static ThreadRng rng;
-  return rng;
+  static detail::Lasting<ThreadRng> rng;
+  return rng.object;
 }
 
 }  // namespace sluice

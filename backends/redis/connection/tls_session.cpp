@@ -14,6 +14,8 @@
 #include <new>
 #include <stdexcept>
 
+#include "src/util/lasting.hpp"
+
 namespace sluice::redis_detail {
 namespace {
 
@@ -62,7 +64,8 @@ std::int64_t changed_at() noexcept {
 /// a core, so it is done once, and again when their file has changed. Thread-safe.
 void trust_system(SSL_CTX* context) {
   static std::mutex mutex;
-  static Authorities known;
+  static detail::Lasting<Authorities> lasting;
+  Authorities& known = lasting.object;
   static std::int64_t version = 0;
   const std::lock_guard lock(mutex);
   const std::int64_t current = changed_at();

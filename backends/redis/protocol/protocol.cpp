@@ -4,6 +4,7 @@
 #include <hiredis/hiredis.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <charconv>
 #include <new>
@@ -66,10 +67,16 @@ std::size_t message_bytes(const Step& step) noexcept {
   return (step.operation->argument_count + step.table.size() + 1) * sizeof(Word);
 }
 
-void append_key(std::string& out, const Key& key, const KeyStyle& style, std::string& scratch) {
-  scratch = style.prefix;
-  append_rendered(scratch, key, style.secret);
-  append_bulk(out, scratch);
+void append_key(std::string& out, const Key& key, const KeyStyle& style) {
+  const std::size_t begin = out.size();
+  out += style.prefix;
+  append_rendered(out, key, style.secret);
+  std::array<char, 24> header{'$'};
+  char* end = std::to_chars(header.data() + 1, header.data() + 22, out.size() - begin).ptr;
+  *end++ = '\r';
+  *end++ = '\n';
+  out.insert(begin, header.data(), static_cast<std::size_t>(end - header.data()));
+  out += "\r\n";
 }
 
 struct ErrorWord {
@@ -138,12 +145,11 @@ void encode(Request& request, std::span<const Step> steps, std::uint64_t nonce,
   std::array<char, 4> digits;
   const auto [end, error] = std::to_chars(digits.data(), digits.data() + digits.size(), keys);
   append_bulk(out, {digits.data(), end});
-  static thread_local std::string scratch;
-  for (const Step& step : steps) append_key(out, step.key, style, scratch);
+  for (const Step& step : steps) append_key(out, step.key, style);
   if (id) {
     const auto name = record_name(*id);
     const std::string_view tag = alternative ? alternative->tag : steps[0].key.tag();
-    append_key(out, {tag, {name.data(), name.size()}}, style, scratch);
+    append_key(out, {tag, {name.data(), name.size()}}, style);
   }
   if (steps.size() == 1 && !id) {
     append_step(out, steps[0], nonce);

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "src/util/lasting.hpp"
+
 namespace sluice::redis_detail {
 namespace {
 
@@ -33,8 +35,8 @@ struct ScriptKeyHash {
 };
 
 const ScriptJoiner& joiner() {
-  static const ScriptJoiner joiner(lua_files(), operations());
-  return joiner;
+  static const detail::Lasting<ScriptJoiner> joiner(lua_files(), operations());
+  return joiner.object;
 }
 
 std::string digest_name() {
@@ -86,7 +88,7 @@ bool has_scripts(std::span<const Step> steps) noexcept {
 }
 
 const Script& script_for(std::span<const Step> steps, bool has_record) {
-  static ScriptCache cache;
+  static detail::Lasting<ScriptCache> cache;
   ScriptKey key;
   for (const Step& step : steps) {
     key.operations.set(step.operation->id);
@@ -97,16 +99,16 @@ const Script& script_for(std::span<const Step> steps, bool has_record) {
   key.windows.reset(0);
   key.is_plan = has_record || steps.size() > 1;
   key.has_record = has_record;
-  return cache.find(key);
+  return cache.object.find(key);
 }
 
 const Library& library() {
-  static const Library library = [] {
+  static const detail::Lasting<Library> library([] {
     std::string name = digest_name();
     std::string text = "#!lua name=" + name + "\n" + joiner().library(name);
     return Library{std::move(name), std::move(text)};
-  }();
-  return library;
+  }());
+  return library.object;
 }
 
 std::string sha1_of(std::string_view text) {
