@@ -31,6 +31,7 @@ struct Given {
   std::uint64_t bits;  ///< in two's complement
   bool negative;
 };
+[[nodiscard]] std::string to_string(Given given);
 }  // namespace detail
 
 /// The weight of one request. It converts from any CountType; floating point, bool and character

@@ -53,16 +53,19 @@ bool is_gate(const Claim& claim) { return claim.limit().close_step(Span{0}).has_
 
 }  // namespace
 
+const BackoffOptions& checked(const BackoffOptions& options) {
+  (void)Backoff(options.base, options.cap, options.jitter);
+  if (options.attempts >= 1) return options;
+  throw std::invalid_argument("BackoffOptions::attempts must be 1 or more, got " +
+                              std::to_string(options.attempts));
+}
+
 CallTries::CallTries(const FirstOf& alternatives, const BackoffOptions& options, bool settles)
     : alternatives_(alternatives),
-      options_(options),
+      options_(checked(options)),
       end_(options.end_by.on(store_of(alternatives).clock())),
       deadline_(std::min(end_, options.deadline.on(store().clock()))),
       backoff_(options.base, options.cap, options.jitter) {
-  if (options.attempts < 1) {
-    throw std::invalid_argument("BackoffOptions::attempts must be 1 or more, got " +
-                                std::to_string(options.attempts));
-  }
   if (settles && !has_estimate(alternatives)) {
     throw std::invalid_argument("Call: the function reports a cost, but no claim is an Estimate");
   }

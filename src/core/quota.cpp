@@ -15,16 +15,17 @@
 #include "src/util/quoted.hpp"
 
 namespace sluice {
+
+std::string detail::to_string(Given given) {
+  return given.negative ? std::to_string(given.word()) : std::to_string(given.bits);
+}
+
 namespace {
 
 [[noreturn]] void reject(const std::string& what) { throw std::invalid_argument(what); }
 
 /// The largest burst for which burst * period + refill stays within Quota's bound.
 Word largest_burst(Word refill, Word period) { return (Quota::bound - refill) / period; }
-
-std::string text_of(detail::Given given) {
-  return given.negative ? std::to_string(given.word()) : std::to_string(given.bits);
-}
 
 struct Unit {
   std::string_view name;
@@ -133,8 +134,9 @@ Quota::Quota(std::string_view what, detail::Given given, SpanArg period) {
   if (!given.within(0, word_limit)) {
     const std::string most = std::to_string(word_limit);
     reject(std::string(what) +
-           (given.negative ? " must be 0 or more, got " + text_of(given) + " (at most " + most + ")"
-                           : " must be 0 to " + most + " (2^52), got " + text_of(given)));
+           (given.negative
+                ? " must be 0 or more, got " + to_string(given) + " (at most " + most + ")"
+                : " must be 0 to " + most + " (2^52), got " + to_string(given)));
   }
   if (!period.is_exact()) reject("the period must be a whole number of microseconds");
   const Word count = given.word();
@@ -157,12 +159,12 @@ Quota::Quota(std::string_view what, detail::Given given, SpanArg period) {
 
 Quota Quota::with_burst(detail::Given burst) const {
   if (detail::is_constant(capacity_)) {
-    reject("a quota of " + to_string(*this) + " has no burst, got " + text_of(burst));
+    reject("a quota of " + to_string(*this) + " has no burst, got " + to_string(burst));
   }
   const Word largest = largest_burst(refill_, period_);
   if (!burst.within(1, largest)) {
     reject("burst must be 1 to " + std::to_string(largest) + " at " + std::to_string(refill_) +
-           " per " + std::to_string(period_) + " us, got " + text_of(burst));
+           " per " + std::to_string(period_) + " us, got " + to_string(burst));
   }
   Quota result = *this;
   result.capacity_ = burst.word();

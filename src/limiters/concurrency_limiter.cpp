@@ -10,16 +10,16 @@
 namespace sluice {
 namespace {
 
-Word valid(Word limit) {
-  if (limit >= 0 && limit <= unlimited) return limit;
+Word valid(detail::Given limit) {
+  if (limit.within(0, unlimited)) return limit.word();
   throw std::invalid_argument("ConcurrencyLimiter: limit must be 0 to 2^52, got " +
-                              std::to_string(limit));
+                              to_string(limit));
 }
 
 }  // namespace
 
-ConcurrencyLimiter::ConcurrencyLimiter(const StoreHandle& store, detail::TextArg name, Word limit,
-                                       const LeaseOptions& options)
+ConcurrencyLimiter::ConcurrencyLimiter(const StoreHandle& store, detail::TextArg name,
+                                       detail::Given limit, const LeaseOptions& options)
     : Waitable(store.address()), leases_(store, name, options, queues()), limit_(valid(limit)) {}
 
 ConcurrencyLimiter::ConcurrencyLimiter(const StoreHandle& store, detail::TextArg name,

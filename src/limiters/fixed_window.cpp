@@ -21,10 +21,8 @@ constexpr std::size_t window_words = 1 + FixedWindowRule::boundaries;
 Word valid(detail::Given limit) {
   if (limit.within(0, FixedWindowRule::max_limit)) return limit.word();
   if (limit.within(unlimited, unlimited)) return unlimited;
-  const std::string shown = limit.negative ? std::to_string(static_cast<std::int64_t>(limit.bits))
-                                           : std::to_string(limit.bits);
   throw std::invalid_argument("the limit of a window must be 0 to 2^42, or unlimited, got " +
-                              shown);
+                              to_string(limit));
 }
 
 }  // namespace

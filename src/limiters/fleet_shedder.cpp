@@ -62,13 +62,15 @@ FleetShare FleetShare::places(Word places) {
   return {in_range(places, word_limit, "places"), false};
 }
 
-FleetShedder::FleetShedder(const StoreHandle& store, detail::TextArg name, Word capacity,
+FleetShedder::FleetShedder(const StoreHandle& store, detail::TextArg name, detail::Given capacity,
                            std::vector<Tier> most_critical_first, const LeaseOptions& options)
-    : leases_(store, name, options), capacity_(capacity), tiers_(std::move(most_critical_first)) {
-  if (capacity < 1 || capacity > word_limit) {
-    reject("capacity must be 1 to 2^52, got " + std::to_string(capacity));
+    : leases_(store, name, options),
+      capacity_(capacity.word()),
+      tiers_(std::move(most_critical_first)) {
+  if (!capacity.within(1, word_limit)) {
+    reject("capacity must be 1 to 2^52, got " + to_string(capacity));
   }
-  check_tiers(tiers_, capacity);
+  check_tiers(tiers_, capacity_);
 }
 
 FleetShedder::Share FleetShedder::find(detail::TextArg tier) const noexcept {

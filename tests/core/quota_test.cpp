@@ -1,12 +1,16 @@
 // Quotas: exact fractions, and messages that say what is allowed. Threading: single-threaded.
 #include "sluice/quota.hpp"
 
+#include <concepts>
 #include <limits>
 #include <numeric>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "sluice/limiters/concurrency_limiter.hpp"
+#include "sluice/limiters/fixed_window.hpp"
+#include "sluice/limiters/fleet_shedder.hpp"
 #include "tests/support/refusals.hpp"
 #include "tests/support/seed.hpp"
 
@@ -33,13 +37,20 @@ concept Bursts = requires(Quota quota, T value) {
 template <class T>
 concept Costs = std::constructible_from<Cost, T>;
 
+/// How many limiters take it as their limit.
+template <class T>
+constexpr int limits =
+    std::constructible_from<ConcurrencyLimiter, Store&, const char*, T> +
+    std::constructible_from<FixedWindow, Store&, const char*, T, Calendar> +
+    std::constructible_from<FleetShedder, Store&, const char*, T, std::vector<Tier>>;
+
 /// Every place that takes a count takes T.
 template <class T>
-constexpr bool counts = CountsPerSecond<T>&& CountsPer<T>&& Bursts<T>&& Costs<T>;
+constexpr bool counts = CountsPerSecond<T>&& CountsPer<T>&& Bursts<T>&& Costs<T>&& limits<T> == 3;
 /// None does.
 template <class T>
-constexpr bool means_no_count =
-    !CountsPerSecond<T> && !CountsPer<T> && !Bursts<T> && !Costs<T> && !CountType<T>;
+constexpr bool means_no_count = !CountsPerSecond<T> && !CountsPer<T> && !Bursts<T> && !Costs<T> &&
+                                !CountType<T> && limits<T> == 0;
 static_assert(counts<std::int8_t> && counts<std::uint8_t> && counts<short> && counts<int> &&
               counts<Word> && counts<std::uint64_t> && counts<long long>);
 static_assert(means_no_count<bool> && means_no_count<char> && means_no_count<wchar_t> &&

@@ -43,6 +43,11 @@ struct BackoffOptions {
 // So that it may be made inside a co_await, as sluice::asio::AsyncWaitOptions.
 static_assert(std::is_trivially_destructible_v<BackoffOptions>);
 
+namespace detail {
+/// The options. Throws std::invalid_argument if attempts, base or cap is out of its range.
+const BackoffOptions& checked(const BackoffOptions& options);
+}  // namespace detail
+
 /// The result of a function that learns its cost during the call.
 template <class T>
 struct Costed {
@@ -89,6 +94,8 @@ struct Costed {
 /// number of calls and threads. It keeps copies of the limiters. The stores must outlive it.
 class Call {
  public:
+  /// Throws std::invalid_argument for attempts, base or cap out of their ranges, and for 0 or more
+  /// than 16 claims.
   explicit Call(std::span<const Claim> claims, const BackoffOptions& options = {})
       : Call(FirstOf(claims), options) {}
   Call(std::initializer_list<Claim> claims, const BackoffOptions& options = {})
@@ -96,13 +103,15 @@ class Call {
   /// Under the claims of the first alternative that is granted. A refusal of the API closes the
   /// gate of that alternative: the next try waits for all of them again.
   explicit Call(FirstOf alternatives, const BackoffOptions& options = {})
-      : alternatives_(std::move(alternatives)), options_(options), flow_(options.flow) {}
+      : alternatives_(std::move(alternatives)),
+        options_(detail::checked(options)),
+        flow_(options.flow) {}
 
   /// Throws NotGranted if the claims are not granted by the deadline or `end_by`, the last
   /// RateLimited or Transient if the attempts, the budget or the time are used up (the gate is
   /// closed nevertheless), std::system_error if the store failed or there can be no thread,
-  /// NotSettled if the cost cannot be charged, LeaseLost, std::invalid_argument for options out of
-  /// range, and what else the function throws. `stop` cancels the waits and stops the token.
+  /// NotSettled if the cost cannot be charged, LeaseLost, and what else the function throws. `stop`
+  /// cancels the waits and stops the token.
   template <class Function>
   auto operator()(Function&& function, const StopToken& stop = {}) const;
 

@@ -1,6 +1,8 @@
 // The concurrency limiter, on any store. See sluice/rules/leases.hpp for the rule.
 #pragma once
 
+#include <concepts>
+
 #include "sluice/detail/lease_manager.hpp"
 #include "sluice/detail/limit_of.hpp"
 #include "sluice/limiters/waitable.hpp"
@@ -30,8 +32,12 @@ class ConcurrencyLimiter : public Waitable {
   /// `limit`: 0, which grants none, to 2^52, which is `unlimited`. One key has at most
   /// LeasesRule::max_holders leases at once, whatever their weights. Throws std::invalid_argument
   /// if it, `name` (1 byte to 1 MiB) or an option is out of range.
-  ConcurrencyLimiter(const StoreHandle& store, detail::TextArg name, Word limit,
-                     const LeaseOptions& options = {});
+  template <CountType T>
+  ConcurrencyLimiter(const StoreHandle& store, detail::TextArg name, T limit,
+                     const LeaseOptions& options = {})
+      : ConcurrencyLimiter(store, name, detail::Given(limit), options) {}
+  template <std::floating_point T>
+  ConcurrencyLimiter(const StoreHandle&, detail::TextArg, T, const LeaseOptions& = {}) = delete;
   /// The limit of each key by a table. Throws std::invalid_argument also for a null pointer.
   ConcurrencyLimiter(const StoreHandle& store, detail::TextArg name,
                      std::shared_ptr<const LimitTable<Word>> limits,
@@ -162,6 +168,9 @@ class ConcurrencyLimiter : public Waitable {
   void borrow_store() noexcept { leases_.borrow_store(); }
 
  private:
+  ConcurrencyLimiter(const StoreHandle& store, detail::TextArg name, detail::Given limit,
+                     const LeaseOptions& options);
+
   Decision decide_as(const char* verb, const Step& step) const {
     return detail::decide_as({type_name, verb}, store(), step);
   }

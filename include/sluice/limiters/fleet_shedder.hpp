@@ -2,10 +2,13 @@
 // sluice/rules/leases.hpp for the rule.
 #pragma once
 
+#include <concepts>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sluice/detail/lease_manager.hpp"
+#include "sluice/quota.hpp"
 
 namespace sluice {
 
@@ -18,6 +21,12 @@ class FleetShare {
   static FleetShare percent(Word percent);
   static FleetShare per_mille(Word per_mille);
   static FleetShare places(Word places);
+  template <std::floating_point T>
+  static FleetShare percent(T) = delete;
+  template <std::floating_point T>
+  static FleetShare per_mille(T) = delete;
+  template <std::floating_point T>
+  static FleetShare places(T) = delete;
 
   /// The share of `capacity` places, rounded down.
   [[nodiscard]] constexpr Word of(Word capacity) const noexcept {
@@ -63,8 +72,14 @@ class FleetShedder {
   /// a name of its own and a share of at least one place, at most that of the tier before it.
   /// `capacity`: 1 to 2^52. Throws std::invalid_argument if that does not hold, or if `name` or an
   /// option is out of range.
-  FleetShedder(const StoreHandle& store, detail::TextArg name, Word capacity,
-               std::vector<Tier> most_critical_first, const LeaseOptions& options = {});
+  template <CountType T>
+  FleetShedder(const StoreHandle& store, detail::TextArg name, T capacity,
+               std::vector<Tier> most_critical_first, const LeaseOptions& options = {})
+      : FleetShedder(store, name, detail::Given(capacity), std::move(most_critical_first),
+                     options) {}
+  template <std::floating_point T>
+  FleetShedder(const StoreHandle&, detail::TextArg, T, std::vector<Tier>,
+               const LeaseOptions& = {}) = delete;
 
   /// Acquires a lease of `weight` places for work of this tier, if its share has room. Throws
   /// std::invalid_argument if there is no such tier, std::system_error if the store could not
@@ -119,6 +134,9 @@ class FleetShedder {
 
  private:
   using Share = detail::LeaseManager::Share;
+
+  FleetShedder(const StoreHandle& store, detail::TextArg name, detail::Given capacity,
+               std::vector<Tier> most_critical_first, const LeaseOptions& options);
 
   Decision decide_as(const char* verb, const Step& step) const {
     return detail::decide_as({type_name, verb}, store(), step);
