@@ -420,30 +420,6 @@ TEST_CASE("an address whose server is no master is left for the next one, and fo
   CHECK(master.connections() >= 3);
 }
 
-TEST_CASE("the store follows its master through failovers", "[fake][endpoints]") {
-  std::atomic<int> master{0};
-  const auto member = [&](int self) {
-    return [&, self](Peer& peer, int) {
-      while (const auto call = peer.read_call()) {
-        const bool decides = master == self;
-        if (!peer.send(decides ? allowing(*call, self + 1) : "-READONLY no\r\n")) return;
-      }
-    };
-  };
-  FakeServer a(member(0));
-  FakeServer b(member(1));
-  FakeServer c(member(2));
-  Several several({&a, &b, &c});
-  for (const int next : {2, 0, 1, 0, 2, 1}) {
-    master = next;
-    CHECK(eventually([&] {
-      Asked asked;
-      several.ask(asked, 20s);
-      return !asked.error && asked.decision.at == to_time(next + 1);
-    }));
-  }
-}
-
 TEST_CASE("a server that answers nothing, or nonsense, is left for the next address",
           "[fake][endpoints]") {
   const bool is_mute = GENERATE(true, false);

@@ -84,21 +84,6 @@ TEST_CASE("a call whose reply was swallowed is not asked again", "[fake]") {
   }
 }
 
-TEST_CASE("replies that come byte by byte are replies", "[fake]") {
-  const Rig rig([](Peer& peer, int) {
-    for (Word at = 1; const auto call = peer.read_call(); ++at) {
-      for (const char c : allowing(*call, at)) {
-        if (!peer.send({&c, 1})) return;
-      }
-    }
-  });
-  Crowd crowd(20);
-  rig.ask_all(crowd);
-  CHECK(crowd.wait());
-  CHECK(are_decided_from(crowd, 1));
-  CHECK(rig.stats().connections == 1);
-}
-
 TEST_CASE("a reply that nobody asked for never reaches the next call", "[fake]") {
   const Rig rig(at_first([](Peer& peer) {
     const auto call = peer.read_call();
@@ -265,34 +250,6 @@ TEST_CASE("a call that meets what will pass is tried again and decided", "[fake]
     CHECK(asked.answers == 1);
     CHECK(it.rig.stats().unknown == 0);
   }
-}
-
-TEST_CASE("a call that meets nothing else ends by its deadline, a stop or the end of the store",
-          "[fake]") {
-  // An attempt that is under way just then leaves the call unknown: rare, and true.
-  std::size_t loading = 0, cancelled = 0, shut_down = 0;
-  const auto note = [](std::size_t& times, const Asked& asked, Errc code) {
-    CHECK((asked.error == code || asked.error == Errc::unknown));
-    times += asked.error == code ? 1U : 0U;
-  };
-  CHECK(eventually([&] {
-    Refusing it{"LOADING"};
-    Asked late, stopped, shut;
-    std::stop_source stop;
-    it.rig.ask(stopped, Span::max(), stop.get_token());
-    it.rig.ask(shut, Span::max());
-    REQUIRE(eventually([&] { return it.refused >= 4; }));
-    const Time since = it.rig.store->clock().now();
-    it.rig.ask(late, 200ms);
-    note(loading, late.wait(), Errc::loading);
-    CHECK(it.rig.store->clock().now() - since >= Span{200ms});
-    stop.request_stop();
-    note(cancelled, stopped.wait(), Errc::cancelled);
-    it.rig.store.reset();
-    CHECK(shut.answers == 1);
-    note(shut_down, shut, Errc::shut_down);
-    return loading > 0 && cancelled > 0 && shut_down > 0;
-  }));
 }
 
 TEST_CASE("behind a fallback store a server that is loading costs a call its patience, and no more",

@@ -98,17 +98,6 @@ TEST_CASE("without a login that makes sense nothing is sent, and the call says s
   }
 }
 
-TEST_CASE("a connection that is accepted and left alone is tried again", "[fake]") {
-  const Rig rig(
-      [](Peer& peer, int number) {
-        if (number > 1) return serve_well(peer);
-        peer.wait_for_close();
-      },
-      [](RedisOptions& options) { options.connect_timeout = 300ms; });
-  CHECK_FALSE(rig.error());
-  CHECK(rig.server.connections() == 3);
-}
-
 TEST_CASE("reconnecting to a server that closes at once is bounded by the back-off",
           "[fake][C-036]") {
   const bool logs_in = GENERATE(false, true);
@@ -127,15 +116,6 @@ TEST_CASE("reconnecting to a server that closes at once is bounded by the back-o
   // all, and a run of 40 pauses within 1 s is less likely than 2^-60.
   CHECK(rig.server.connections() >= 3);
   CHECK(rig.server.connections() <= 40);
-}
-
-TEST_CASE("the name localhost is resolved, and every address it has is tried", "[fake]") {
-  FakeServer server([](Peer& peer, int) { serve_well(peer); });
-  RedisOptions options;
-  options.host = "localhost";
-  options.port = server.port();
-  const auto store = make_redis_store(options);
-  CHECK_FALSE(Bucket(*store, quota).error("a"));
 }
 
 TEST_CASE("limits of 0 and unlimited ones ask no server", "[fake][constant]") {
@@ -208,19 +188,6 @@ TEST_CASE("an answer to HELLO that makes no sense ends the attempt", "[fake][ver
   }
 }
 
-TEST_CASE("an answer to HELLO may come byte by byte, and hold what modules say",
-          "[fake][version]") {
-  const auto slowly = [](Peer& peer, int) {
-    const auto first = peer.read();
-    if (!first || first->at(0) != "HELLO") return;
-    for (const char c : hello_reply("7.0.0")) {
-      if (!peer.send({&c, 1})) return;
-    }
-    serve_well(peer);
-  };
-  CHECK_FALSE(ask(slowly).error);
-}
-
 TEST_CASE("a proxy that ends connections at HELLO takes calls, and nothing else is sent to it",
           "[fake][version]") {
   std::atomic<int> closed{0};
@@ -259,12 +226,6 @@ TEST_CASE("a server that ends one connection at HELLO is asked again", "[fake][v
   CHECK_FALSE(rig.error());
   CHECK(hellos > 1);
   CHECK(rig.store->health().nodes.at(0).version == "7.2.4");
-}
-
-TEST_CASE("a server that ends every connection is told with its own reason", "[fake][version]") {
-  const Ended ended = ask([](Peer& peer, int) { peer.read(); }, 300ms);
-  CHECK(ended.error == Errc::not_connected);
-  CHECK(ended.text.find("the server closed the connection") != std::string::npos);
 }
 
 TEST_CASE("a connection that is dropped in silence while idle costs no call", "[fake][idle]") {

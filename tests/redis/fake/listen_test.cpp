@@ -162,24 +162,6 @@ TEST_CASE("confirmations that nobody asked for count for nothing and do no harm"
   CHECK(server.connections() == 1);
 }
 
-TEST_CASE("a flood of pushes is read and forgotten", "[fake][watch]") {
-  const std::size_t pushes = scaled(400'000, 20'000);
-  FakeServer server([&](Peer& peer, int) {
-    const auto asked = peer.read_behind_login();
-    std::string some;
-    for (int i = 0; i < 1'000; ++i) some += message("b") + confirmation("b");
-    for (std::size_t sent = 0; asked && sent < pushes; sent += 2'000) {
-      if (!peer.send(some)) return;
-    }
-    if (asked && peer.send(confirmation("a") + message("a"))) peer.wait_for_close();
-  });
-  Ears ears(ears_options(server));
-  CHECK(ears.until_heard());
-  CHECK(ears.heard() == 1);
-  CHECK(ears.confirmed() == 1);
-  CHECK(server.connections() == 1);
-}
-
 TEST_CASE("a server that confirms and closes is come back to by the back-off", "[fake][watch]") {
   FakeServer server([](Peer& peer, int) {
     if (const auto asked = peer.read_behind_login()) peer.send(confirmation(asked->at(1)));

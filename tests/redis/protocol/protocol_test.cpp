@@ -86,30 +86,6 @@ TEST_CASE("a plan says of each step its rule, its arguments, its table and its t
   }
 }
 
-TEST_CASE("a plan's script is that of its operations, whatever their order and number",
-          "[protocol]") {
-  const Limiters limiters;
-  const auto take = [&](std::string_view scope) {
-    return limiters.bucket.acquire_step(Key{"t", scope}, 1);
-  };
-  const Step lock = limiters.lock.acquire_step("t", 2s);
-  const auto sha1 = [](const std::vector<Step>& steps, bool has_record = false) {
-    return redis_detail::script_for(steps, has_record).sha1;
-  };
-  const auto buckets = sha1({take("a"), take("b")});
-  CHECK(sha1({take("a"), take("b"), take("c"), take("d")}) == buckets);
-  const auto mixed = sha1({take("a"), lock});
-  CHECK(sha1({lock, take("a"), take("b")}) == mixed);
-  const std::set<std::string> all{buckets,
-                                  mixed,
-                                  sha1({take("a")}),
-                                  sha1({take("a")}, true),
-                                  sha1({take("a"), lock}, true),
-                                  sha1({take("a"), limiters.bucket.peek_step("t")}),
-                                  sha1({take("a"), limiters.windows.acquire_step("t", 7)})};
-  CHECK(all.size() == 7);
-}
-
 TEST_CASE("every script is short enough that the server is not kept by its first call",
           "[protocol]") {
   // Some 30 us a KiB: half a millisecond.

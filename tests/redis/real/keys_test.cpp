@@ -168,48 +168,6 @@ TEST_CASE_METHOD(SharedStore, "a refusal, a question and a refused plan write no
   CHECK(admin({"DBSIZE"}).integer == 1);
 }
 
-TEST_CASE_METHOD(SharedStore, "what others left under our key is an error, and stays as it was",
-                 "[redis][C-014][C-028]") {
-  const TokenBucket bucket(*store, "api", Quota::per_hour(10));
-  const std::string key = "{a}:api:10/h";
-  const auto check = [&](std::initializer_list<std::string_view> command, Errc code) {
-    admin({"DEL", key});
-    REQUIRE_FALSE(admin(command).is_error());
-    const std::string before = admin({"DUMP", key}).text;
-    std::error_code error;
-    static_cast<void>(bucket.try_acquire("a", error));
-    CHECK(error == code);
-    CHECK(error == Failure::not_executed);
-    static_cast<void>(bucket.peek("a", 1, error));
-    CHECK(error == code);
-    Asked plan;
-    store->execute({bucket.acquire_step("other"), bucket.acquire_step("a")}, plan.completion());
-    CHECK(plan.wait().error == code);
-    CHECK(plan.decision.step == 1);
-    CHECK(admin({"DUMP", key}).text == before);
-    CHECK(admin({"EXISTS", "{other}:api:10/h"}).integer == 0);
-  };
-  check({"LPUSH", key, "x"}, Errc::wrong_type);
-  check({"HSET", key, "x", "y"}, Errc::wrong_type);
-  check({"SET", key, ""}, Errc::wrong_type);
-  check({"SET", key, "17"}, Errc::wrong_type);
-  check({"SET", key, std::string(16, '\x12')}, Errc::wrong_type);
-  check({"SET", key, std::string(18, '\x12')}, Errc::wrong_type);
-  check({"SET", key, std::string(24, '\x12')}, Errc::wrong_type);
-  check({"SET", key, std::string(26, '\x12')}, Errc::wrong_type);
-  check({"SET", key, std::string(100'000, '\x12')}, Errc::wrong_type);
-  check({"SET", key, state('2', 0, 0)}, Errc::wrong_type);
-  check({"SET", key, state(2, 0, 0)}, Errc::wrong_kind);
-  check({"SET", key, state(31, 0, 0)}, Errc::wrong_kind);
-  check({"SET", key, state(0, 0, 0)}, Errc::wrong_kind);
-  check({"SET", key, state(18, -1, 0)}, Errc::corrupt_state);
-  check({"SET", key, state(18, 0, -1)}, Errc::corrupt_state);
-  check({"SET", key, state(18, word_limit + 1, 0)}, Errc::corrupt_state);
-  check({"SET", key, state(18, 0, INT64_MAX)}, Errc::corrupt_state);
-  check({"SET", key, state(18, INT64_MIN, INT64_MIN)}, Errc::corrupt_state);
-  check({"SET", key, state(18, 0, -1) + std::string(8, '\0')}, Errc::corrupt_state);
-}
-
 TEST_CASE_METHOD(SharedStore, "a state that may be is used, however odd, and gets a time to live",
                  "[redis]") {
   const TokenBucket bucket(*store, "api", Quota::per_second(10));
@@ -300,31 +258,6 @@ TEST_CASE("a slot whose key lost its time to live is free when its time is over,
   CHECK(lock.try_acquire("a"));
 }
 
-TEST_CASE("a state that an older version wrote is a typed error, and stays as it was",
-          "[redis][C-014]") {
-  Zoo zoo;
-  std::error_code error;
-  for (const auto& [key, call] : zoo.animals()) {
-    INFO(key);
-    call(error);
-    REQUIRE_FALSE(error);
-    std::string state = zoo.admin({"GET", key}).text;
-    REQUIRE(state.size() >= 17);
-    for (const char retired : {'\2', '\4', '\13', '\16', '\17', '\20', '\21', '\23',
-                               '\31'}) {  // kinds of layouts that are used no more
-      state[0] = retired;
-      zoo.admin({"SET", key, state, "KEEPTTL"});
-      const std::string before = zoo.admin({"DUMP", key}).text;
-      const Word ttl = zoo.admin({"PEXPIRETIME", key}).integer;
-      call(error);
-      CHECK(error == Errc::wrong_kind);
-      CHECK(error == Failure::not_executed);
-      CHECK(zoo.admin({"DUMP", key}).text == before);
-      CHECK(zoo.admin({"PEXPIRETIME", key}).integer == ttl);
-    }
-  }
-}
-
 TEST_CASE("a key that the server evicted costs what it held once, and nothing later",
           "[redis][C-027][C-052][C-053]") {
   Zoo zoo;
@@ -368,58 +301,6 @@ TEST_CASE("each key of a limiter is one state, and what is lost with it is one b
     CHECK(zoo.keys().size() == (key == "{a}:rate" ? 2 : 1));
     for (const std::string& kept : zoo.keys()) CHECK(kept.starts_with(key));
     zoo.admin({"FLUSHALL"});
-  }
-
-  // Evicted at any moment, a bucket is full once, and then as if nothing had been.
-  const TokenBucket bucket(zoo.store(), "b", listed_quota);
-  for (int i = 0; i < 20; ++i) {
-    zoo.advance(Span{i * 37'000});
-    zoo.admin({"DEL", "{a}:b:10/s"});
-    int admitted = 0;
-    for (int call = 0; call < 12; ++call) admitted += bucket.try_acquire("a").allowed ? 1 : 0;
-    CHECK(admitted == 5);
-    CHECK(bucket.try_acquire("a").retry_after == 100ms);
-    zoo.advance(100ms);
-    CHECK(bucket.try_acquire("a"));
-    CHECK_FALSE(bucket.try_acquire("a"));
-  }
-}
-
-TEST_CASE("no garbage under the key of any limiter is a grant", "[redis][C-028]") {
-  Zoo zoo;
-  std::error_code error;
-  // Infinity, not-a-number and -1, as a double or a word that another client would have written.
-  const std::vector<std::uint64_t> patterns{0x7ff0'0000'0000'0000, 0x7ff8'0000'0000'0000,
-                                            0xfff0'0000'0000'0000, ~std::uint64_t{0}};
-  for (const Zoo::Animal& animal : zoo.animals()) {
-    const std::string& key = animal.key;
-    INFO(key);
-    animal.call(error);
-    REQUIRE_FALSE(error);
-    const std::string sound = zoo.admin({"GET", key}).text;
-    const auto check = [&](const std::string& garbage, std::initializer_list<Errc> allowed) {
-      REQUIRE(zoo.admin({"SET", key, garbage}).text == "OK");
-      animal.call(error);
-      INFO(error.message());
-      CHECK(std::ranges::find(allowed, error) != allowed.end());
-      CHECK(error == Failure::not_executed);
-      CHECK(zoo.admin({"GET", key}).text == garbage);
-    };
-    for (const std::uint64_t pattern : patterns) {
-      for (const std::size_t word : {0U, 1U}) {
-        std::string garbage = sound;
-        for (std::size_t i = 0; i < 8; ++i) {
-          garbage[1 + 8 * word + i] = static_cast<char>(pattern >> 8 * i & 0xff);
-        }
-        check(garbage, {Errc::corrupt_state});
-      }
-    }
-    check("garbage", {Errc::wrong_type});
-    check("nan", {Errc::wrong_type});
-    check(std::string(sound.size(), 'g'), {Errc::wrong_type, Errc::wrong_kind});
-    REQUIRE(zoo.admin({"SET", key, sound}).text == "OK");
-    animal.call(error);
-    CHECK_FALSE(error);
   }
 }
 
@@ -474,19 +355,6 @@ TEST_CASE("a refusal writes nothing, also where old entries could be cleared awa
   for (const std::string& key : zoo.keys()) CHECK(zoo.admin({"DUMP", key}).text == dumps.at(i++));
 }
 
-TEST_CASE("a log of single units is as long as its limit, whatever was asked", "[redis][C-016]") {
-  Zoo zoo;
-  const SlidingWindow windows(zoo.store(), "w", {{300, 60s}});
-  for (int i = 0; i < 2000; ++i) {
-    (void)windows.try_acquire("a");
-    zoo.advance(100ms);
-  }
-  const Word bytes = zoo.admin({"STRLEN", "{a}:w:1min,grants"}).integer;
-  CHECK(bytes >= 16 * 290);
-  CHECK(bytes <= 1 + 8 * (18 + 2 * 300));  // two words for each grant, and its front
-  CHECK(zoo.admin({"MEMORY", "USAGE", "{a}:w:1min,grants"}).integer < 42'000 / 4);
-}
-
 TEST_CASE(
     "a window of any length leaves a key that lives as long, and one that cannot be leaves none",
     "[redis][C-006]") {
@@ -521,6 +389,71 @@ TEST_CASE(
     CHECK(error == Failure::not_executed);
     CHECK(zoo.keys().empty());
   }
+}
+
+TEST_CASE("what is no state of its kind under the key of any limiter is a typed error, and stays",
+          "[redis][C-014][C-028]") {
+  Zoo zoo;
+  std::error_code error;
+  const TokenBucket other(zoo.store(), "other", Quota::per_hour(10));
+  for (const Zoo::Animal& animal : zoo.animals()) {
+    const std::string& key = animal.key;
+    INFO(key);
+    animal.call(error);
+    REQUIRE_FALSE(error);
+    const std::string sound = zoo.admin({"GET", key}).text;
+    const auto check_kept = [&](Errc code) {
+      const std::string before = zoo.admin({"DUMP", key}).text;
+      const Word expiry = zoo.admin({"PEXPIRETIME", key}).integer;
+      animal.call(error);
+      INFO(error.message());
+      CHECK(error == code);
+      CHECK(error == Failure::not_executed);
+      CHECK(zoo.admin({"DUMP", key}).text == before);
+      CHECK(zoo.admin({"PEXPIRETIME", key}).integer == expiry);
+    };
+    const auto check = [&](const std::string& garbage, Errc code) {
+      REQUIRE(zoo.admin({"SET", key, garbage, "KEEPTTL"}).text == "OK");
+      check_kept(code);
+    };
+    // Infinity, not-a-number, what no word is, and the bounds, as another client would write them.
+    for (const std::uint64_t word :
+         {std::uint64_t{0x7ff0'0000'0000'0000}, std::uint64_t{0x7ff8'0000'0000'0000},
+          std::uint64_t{0xfff0'0000'0000'0000}, ~std::uint64_t{0},
+          static_cast<std::uint64_t>(word_limit) + 1, std::uint64_t{1} << 63,
+          ~std::uint64_t{0} >> 1}) {
+      for (const std::size_t at : {1U, 9U}) {
+        std::string garbage = sound;
+        for (std::size_t i = 0; i < 8; ++i) garbage[at + i] = static_cast<char>(word >> 8 * i);
+        check(garbage, Errc::corrupt_state);
+      }
+    }
+    for (const int kind : {0, 2, 4, 11, 14, 15, 16, 17, 19, 25, 31}) {  // of none, or older ones
+      check(static_cast<char>(kind) + sound.substr(1), Errc::wrong_kind);
+    }
+    for (const std::string& garbage :
+         {std::string(), std::string("17"), std::string("nan"), std::string("garbage"),
+          '2' + sound.substr(1), std::string(18, '\x12'), std::string(100'000, '\x12')}) {
+      check(garbage, Errc::wrong_type);
+    }
+    zoo.admin({"DEL", key});
+    zoo.admin({"LPUSH", key, "x"});
+    check_kept(Errc::wrong_type);
+    zoo.admin({"DEL", key});
+    zoo.admin({"HSET", key, "x", "y"});
+    check_kept(Errc::wrong_type);
+    zoo.admin({"DEL", key});
+    REQUIRE(zoo.admin({"SET", key, sound}).text == "OK");
+    animal.call(error);
+    CHECK_FALSE(error);
+  }
+  const TokenBucket bucket(zoo.store(), "api", Quota::per_hour(10));
+  zoo.admin({"SET", "{a}:api:10/h", "17"});
+  Asked plan;
+  zoo.store().execute({other.acquire_step("a"), bucket.acquire_step("a")}, plan.completion());
+  CHECK(plan.wait().error == Errc::wrong_type);
+  CHECK(plan.decision.step == 1);
+  CHECK(zoo.admin({"EXISTS", "{a}:other:10/h"}).integer == 0);
 }
 
 TEST_CASE("a state of many words that was cut off is a typed error, or ends in zeros", "[redis]") {

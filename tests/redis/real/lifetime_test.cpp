@@ -1,14 +1,25 @@
-// The store's own end, forks, signals, threads, stop requests at every moment of a call, and the
-// bound on calls in flight. Threading: as each test says.
+// The store's own end, forks, signals, stop requests at every moment of a call, the bound on calls
+// in flight, and a server that hangs. Threading: as each test says.
 #include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <array>
 #include <atomic>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <functional>
 #include <thread>
 #include <vector>
 
+#include "sluice/asio.hpp"
+#include "sluice/asio/acquire.hpp"
+#include "sluice/asio/calls.hpp"
 #include "sluice/extend/subscription.hpp"
+#include "sluice/sluice.hpp"
 #include "tests/catch.hpp"
 #include "tests/conformance/check.hpp"
 #include "tests/redis/real/real.hpp"
@@ -27,25 +38,6 @@ TEST_CASE_METHOD(SharedServer,
                  "[redis]") {
   check_store(*connect_socket(server));
   check_store(*connect_tcp(server));
-}
-
-TEST_CASE("10,000 calls in flight end before the store is gone, each once", "[redis]") {
-  RedisServer server;
-  const bool hangs = GENERATE(false, true);
-  if (hangs) server.suspend();
-  RedisOptions options = socket_options(server);
-  options.max_in_flight = 20'000;
-  auto store = make_redis_store(options);
-  Crowd crowd(10'000);
-  {
-    const Bucket bucket(*store, quota);
-    for (std::size_t i = 0; i < crowd.size(); ++i) bucket.ask(crowd[i], "a");
-  }
-  store.reset();
-  CHECK(crowd.count([](const Asked& c) { return c.answers == 1; }) == crowd.size());
-  CHECK(crowd.count([](const Asked& c) {
-    return !c.error || c.error == Errc::shut_down || c.error == Errc::unknown;
-  }) == crowd.size());
 }
 
 TEST_CASE("a completion may destroy its own store, and all calls have ended then", "[redis]") {
@@ -274,71 +266,6 @@ TEST_CASE_METHOD(SharedStore, "the store's thread takes no signals of the progra
   }
 }
 
-TEST_CASE_METHOD(SharedStore, "16 threads share one connection, and each gets its own answers",
-                 "[redis]") {
-  const TokenBucket bucket(*store, "api", quota);
-  std::atomic<std::size_t> wrong{0};
-  std::vector<std::thread> threads;
-  const auto calls = static_cast<Word>(scaled(500, 50));
-  for (int t = 0; t < 16; ++t) {
-    threads.emplace_back([&, tag = std::to_string(t)] {
-      for (Word i = 1; i <= calls; ++i) {
-        std::error_code error;
-        const Decision decision = bucket.try_acquire(tag, error);
-        if (error || decision.remaining != 1'000'000 - i) ++wrong;
-      }
-    });
-  }
-  for (auto& thread : threads) thread.join();
-  CHECK(wrong == 0);
-  CHECK(store->stats().connections == 1);
-  CHECK(store->stats().calls == static_cast<std::uint64_t>(16 * calls));
-}
-
-TEST_CASE("a call that is cancelled before it is sent is not executed", "[redis]") {
-  RedisServer server;
-  server.kill();
-  const auto store = connect_socket(server);
-  const Bucket bucket(*store, quota);
-  std::stop_source before, after;
-  before.request_stop();
-  Asked first, second, third;
-  bucket.ask(first, "a", 20s, before.get_token());
-  CHECK(first.answers == 1);
-  CHECK(first.error == Errc::cancelled);
-  bucket.ask(second, "a", 20s, after.get_token());
-  bucket.ask(third, "b", 20s);
-  std::thread([&] { after.request_stop(); }).join();
-  CHECK(second.wait().error == Errc::cancelled);
-  CHECK(third.answers == 0);
-  server.start();
-  CHECK_FALSE(third.wait().error);
-  CHECK((*bucket).peek("a").remaining == 1'000'000);
-}
-
-TEST_CASE("10,000 calls end with one stop request, each once", "[redis]") {
-  RedisServer server;
-  RedisOptions options = socket_options(server);
-  options.max_in_flight = 20'000;
-  const auto store = make_redis_store(options);
-  const Bucket bucket(*store, quota);
-  CHECK_FALSE(bucket.error("warm"));
-  server.suspend();
-  std::stop_source stop;
-  Crowd crowd(10'000);
-  Crowd others(100);
-  for (std::size_t i = 0; i < crowd.size(); ++i) bucket.ask(crowd[i], "a", 20s, stop.get_token());
-  for (std::size_t i = 0; i < others.size(); ++i) bucket.ask(others[i], "b", 20s);
-  stop.request_stop();
-  CHECK(crowd.wait());
-  CHECK(crowd.count([](const Asked& c) {
-    return c.error == Errc::cancelled || c.error == Errc::unknown;
-  }) == crowd.size());
-  server.resume();
-  CHECK(others.wait());
-  CHECK(others.count([](const Asked& c) { return !c.error; }) == others.size());
-}
-
 TEST_CASE_METHOD(SharedStore, "stop requests that race with answers end each call once, and truly",
                  "[redis]") {
   const TokenBucket bucket(*store, "api", quota);
@@ -404,46 +331,91 @@ TEST_CASE("a completion can cancel other calls, and its own in vain", "[redis]")
   CHECK_FALSE(bucket.error("c"));
 }
 
-TEST_CASE("one call too many is refused at once, and a completion makes room", "[redis]") {
-  RedisServer server;
+TEST_CASE_METHOD(SharedServer, "a completion makes room for the next call", "[redis]") {
   RedisOptions options = socket_options(server);
-  options.max_in_flight = 3;
+  options.max_in_flight = 1;
   const auto store = make_redis_store(options);
-  const Bucket bucket(*store, quota);
-  server.suspend();
-  Crowd crowd(3);
-  for (std::size_t i = 0; i < crowd.size(); ++i) bucket.ask(crowd[i], "a");
-  Asked extra;
-  bucket.ask(extra, "a");
-  CHECK(extra.answers == 1);
-  CHECK(extra.error == Errc::queue_full);
-  CHECK(extra.error == Failure::not_executed);
-  server.resume();
-  CHECK(crowd.wait());
-  CHECK_FALSE(bucket.error("a"));
-
-  struct Chain {
-    const Bucket* bucket;
-    std::atomic<int> left;
-    std::atomic<int> errors{0};
-    std::atomic<bool> over{false};
-    void next() {
-      const TokenBucket& plain = **bucket;
-      plain.store().execute(plain.acquire_step("chain"),
-                            Completion(
-                                [](void* self, const Outcome& outcome) noexcept {
-                                  auto& it = *static_cast<Chain*>(self);
-                                  it.errors += outcome.error ? 1 : 0;
-                                  if (--it.left > 0) return it.next();
-                                  it.over = true;
-                                },
-                                this));
-    }
+  const TokenBucket bucket(*store, "api", quota);
+  std::atomic<int> left{100};
+  std::atomic<int> errors{0};
+  const std::function<void()> ask = [&] {
+    decide_then(*store, bucket.acquire_step("chain"), [&](std::error_code error, const Decision&) {
+      errors += error ? 1 : 0;
+      if (--left > 0) ask();
+    });
   };
-  std::array<Chain, 3> chains{Chain{&bucket, 100}, Chain{&bucket, 100}, Chain{&bucket, 100}};
-  for (Chain& chain : chains) chain.next();
-  for (Chain& chain : chains) {
-    REQUIRE(eventually([&] { return chain.over.load(); }));
-    CHECK(chain.errors == 0);
-  }
+  ask();
+  CHECK(eventually([&] { return left == 0; }));
+  CHECK(errors == 0);
+}
+
+TEST_CASE("a store made before its server works once it is there", "[redis]") {
+  RedisServer server;
+  server.kill();
+  const auto store = connect_socket(server);
+  const Bucket bucket(*store, Quota::per_hour(10));
+  CHECK(bucket.error("a", 20ms) == Errc::not_connected);
+  Asked early;
+  bucket.ask(early, "a", 20s);
+  server.start();
+  CHECK_FALSE(early.wait().error);
+}
+
+TEST_CASE("waits are back at their deadlines when the server hangs, and late grants are refunded",
+          "[redis][overdue]") {
+  RedisServer server;
+  const auto store = connect_socket(server);  // a call has 20 s
+  const TokenBucket bucket(*store, "api", Quota::per_hour(10).burst(10));
+  const ConcurrencyLimiter jobs(*store, "jobs", 2, {.ttl = 10min});
+  REQUIRE(bucket.peek("a").remaining == 10);
+  REQUIRE(jobs.peek("a").remaining == 2);
+  const std::array claims{Claim(bucket, "a", 3), Claim(jobs, "a")};
+  const SystemClock clock;
+  server.suspend();
+  const Time start = clock.now();
+  std::error_code error;
+  CHECK_FALSE(bucket.acquire("a", 1, 200ms, {}, error));
+  CHECK(error == Errc::unknown);
+  CHECK_FALSE(jobs.acquire("a", 1, 200ms, {}, error).decision());
+  CHECK(error == Errc::unknown);
+  CHECK_FALSE(acquire(claims, 200ms, {}, error).decision());
+  CHECK(error == Errc::unknown);
+  const Span taken = clock.now() - start;
+  server.resume();
+  CHECK(taken >= 600ms);
+  CHECK(taken < 15s);
+  CHECK(eventually([&] { return bucket.peek("a").remaining == 10; }));
+  CHECK(eventually([&] { return jobs.peek("a").remaining == 2; }));
+}
+
+TEST_CASE("leases end on an event loop while the server hangs, and their releases arrive",
+          "[redis][leases][ends]") {
+  RedisServer server;
+  const auto store = connect_socket(server);
+  // A destructor that waited would take these hours, or be ended by the call's own 20 s.
+  const ConcurrencyLimiter jobs(*store, "jobs", 4, {.ttl = 10h, .release_within = 1h});
+  const SystemClock clock;
+  Span taken = Span::max();
+  const auto work = [&]() -> boost::asio::awaitable<void> {
+    Time stopped{};
+    {
+      const Lease one = co_await asio::async_try_acquire(jobs, "a", 1, boost::asio::use_awaitable);
+      const Lease two = co_await asio::async_acquire(jobs, "a", 1, 10s, boost::asio::use_awaitable);
+      const std::array claims{Claim(jobs, "a")};
+      const Grants three = co_await asio::async_acquire(claims, 10s, boost::asio::use_awaitable);
+      const auto suspend = [&]() -> boost::asio::awaitable<void> {
+        server.suspend();
+        stopped = clock.now();
+        co_return;
+      };
+      co_await asio::guarded(jobs, "a", 1, 10s, suspend);
+    }
+    taken = clock.now() - stopped;
+  };
+  boost::asio::io_context io;
+  boost::asio::co_spawn(io, work(), boost::asio::detached);
+  io.run();  // all four have ended while the server stands still
+  server.resume();
+  CHECK(taken < 10s);
+  CHECK(eventually([&] { return jobs.peek("a").remaining == 4; }));
 }

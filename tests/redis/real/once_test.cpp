@@ -151,16 +151,6 @@ TEST_CASE_METHOD(SharedServer, "a plan whose reply was lost is charged once when
   CHECK(decide(*direct, Plan(std::span(steps).first(count)).idempotent({7, 9})).at > decision.at);
 }
 
-TEST_CASE_METHOD(SharedServer, "without an id the same loss is charged each time",
-                 "[redis][once]") {
-  const EveryKind kinds;
-  const auto steps = kinds.takes();
-  const LosingProxy proxy(server, 2);
-  int unknown = 0;
-  CHECK(ask_until_answered(*proxy.connect(), Plan(steps[0]), unknown).allowed);
-  CHECK(kinds.spent(*connect_socket(server))[0] == 3);
-}
-
 TEST_CASE_METHOD(SharedStore, "an id survives lost scripts, and lives for ten minutes",
                  "[redis][once]") {
   const EveryKind kinds;
@@ -175,18 +165,6 @@ TEST_CASE_METHOD(SharedStore, "an id survives lost scripts, and lives for ten mi
   const Word ttl = admin({"PTTL", record_key()}).integer;
   CHECK(ttl > id_kept_for / 1ms + 60'000);  // also for a clock that is set back
   CHECK(ttl <= id_kept_for / 1ms + 61'000);
-}
-
-TEST_CASE_METHOD(SharedStore, "a refused plan is not remembered", "[redis][once]") {
-  const TokenBucket bucket(*store, "api", Quota::per_hour(1).burst(1));
-  CHECK(bucket.try_acquire("t").allowed);
-  const Step step = bucket.acquire_step("t");
-  CHECK_FALSE(decide(*store, Plan(step).idempotent(id)).allowed);
-  CHECK(admin({"EXISTS", record_key()}).integer == 0);
-  admin({"DEL", render(step.key)});
-  CHECK(decide(*store, Plan(step).idempotent(id)).allowed);
-  CHECK_FALSE(decide(*store, step).allowed);
-  CHECK(decide(*store, Plan(step).idempotent(id)).allowed);
 }
 
 TEST_CASE_METHOD(SharedStore,
@@ -263,48 +241,4 @@ TEST_CASE_METHOD(SharedStore,
   CHECK_FALSE(refused);
   CHECK(refused.decision().retry_after > 59min);
   CHECK(store->stats().decided == 7 * 3);
-}
-
-TEST_CASE_METHOD(SharedStore, "alternatives that differ in their costs alone are told apart",
-                 "[redis][first_of]") {
-  const TokenBucket keys(*store, "keys", Quota::per(1, 1h).burst(5));
-  const auto either = first_of({{{keys, "a", 2}}, {{keys, "a", 1}}});
-  CHECK(acquire(either, 0s).alternative() == 0);
-  CHECK(acquire(either, 0s).alternative() == 0);
-  CHECK(acquire(either, 0s).alternative() == 1);
-  CHECK_FALSE(acquire(either, 0s).decision().allowed);
-  CHECK(keys.peek("a").remaining == 0);
-}
-
-TEST_CASE_METHOD(SharedStore, "each alternative is tried, also if they have a limit in common",
-                 "[redis][first_of]") {
-  const TokenBucket all(*store, "all", Quota::per(1, 1h).burst(5));
-  const TokenBucket key_a(*store, "a", Quota::per(1, 1h).burst(1));
-  const TokenBucket key_b(*store, "b", Quota::per(1, 1h).burst(1));
-  const auto either = first_of({{{all, "x"}, {key_a, "x"}}, {{all, "x"}, {key_b, "x"}}});
-  for (const std::size_t expected : {0U, 1U}) {
-    const Grants granted = acquire(either, 0s);
-    REQUIRE(granted);
-    CHECK(granted.alternative() == expected);
-  }
-  CHECK_FALSE(acquire(either, 0s).decision().allowed);
-  CHECK(all.peek("x").remaining == 3);
-}
-
-TEST_CASE_METHOD(SharedServer,
-                 "threads that share alternatives are granted what there is, and no more",
-                 "[redis][first_of]") {
-  const auto store = connect_tcp(server);
-  const TokenBucket keys(*store, "keys", Quota::per(1, 24h).burst(100));
-  const auto either = accounts(keys, {"a", "b", "c"});
-  std::atomic<int> grants{0};
-  std::vector<std::jthread> threads;
-  for (int i = 0; i < 4; ++i) {
-    threads.emplace_back([&] {
-      while (acquire(either, 0s).decision().allowed) ++grants;
-    });
-  }
-  threads.clear();
-  CHECK(grants == 300);
-  for (const char* name : {"a", "b", "c"}) CHECK(keys.peek(name).remaining == 0);
 }

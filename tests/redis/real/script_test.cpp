@@ -358,18 +358,6 @@ TEST_CASE("with the right to load, such a user loads the library once", "[redis]
   CHECK(other->stats().scripts_loaded == 0);
 }
 
-TEST_CASE_METHOD(SharedServer, "stores with scripts and with functions share their limits",
-                 "[redis][functions]") {
-  const auto scripts = connect_socket(server);
-  const auto functions = make_redis_store(function_options(server));
-  const TokenBucket one(*scripts, "api", quota);
-  const TokenBucket other(*functions, "api", quota);
-  for (Word left = 9; left > 0; left -= 2) {
-    CHECK(one.try_acquire("a").remaining == left);
-    CHECK(other.try_acquire("a").remaining == left - 1);
-  }
-}
-
 TEST_CASE("a server without functions, or without memory for them, says so", "[redis][functions]") {
   SECTION("without functions, as before Redis 7.0") {
     const RedisServer server({"rename-command FCALL \"\""});
@@ -403,36 +391,6 @@ TEST_CASE("without any single right, a call that fails has changed no key", "[re
       CHECK(ask_without(it, missing, random) > 0);
     }
     CHECK(ask_without(it, "", random) == 0);
-  }
-}
-
-TEST_CASE("an id is charged once, however often it was asked while a right was missing",
-          "[redis][rights]") {
-  Random random("an id is charged once, however often it was asked while a right was missing");
-  CAPTURE(random.repeat());
-  Restricted it(RedisScripts::eval);
-  const TokenBucket bucket(*it.limited, "api", Quota::per(1, 30min).burst(100));
-  for (const std::string_view missing : of_scripts) {
-    CAPTURE(missing);
-    it.grant("");
-    REQUIRE(bucket.try_acquire("alice").allowed);
-    const Word before = bucket.peek("alice").remaining;
-    const RequestId id = RequestId::draw(random);
-    const auto ask = [&](std::error_code& error) {
-      return decide(*it.limited, Plan(bucket.acquire_step("alice")).idempotent(id), error).allowed;
-    };
-    it.grant(missing);
-    std::error_code error;
-    bool is_granted = false;
-    for (int i = 0; i < 5; ++i) {
-      is_granted = ask(error);  // an MGET, a PEXPIRE and a GETRANGE are not needed
-      if (error) CHECK(error == Errc::no_permission);
-    }
-    it.grant("");
-    if (!is_granted) CHECK(bucket.peek("alice").remaining == before);
-    CHECK(ask(error));
-    CHECK(ask(error));
-    CHECK(bucket.peek("alice").remaining == before - 1);
   }
 }
 

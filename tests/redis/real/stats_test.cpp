@@ -180,57 +180,6 @@ TEST_CASE("metrics of a store count its round trips, failures and connections",
   CHECK(has("sluice_store_connections_total{store=\"redis\",change=\"lost\"} 1\n"));
 }
 
-TEST_CASE("an observer that blocks delays the calls of its store, and none is lost or doubled",
-          "[redis][stats][observe]") {
-  struct Blocks final : Observer {
-    void decided(const DecisionEvent& /*event*/) override {
-      if (std::exchange(is_first, false)) {  // on the I/O thread
-        entered.set_value();
-        left.get_future().wait();
-      }
-    }
-    bool is_first = true;
-    std::promise<void> entered;
-    std::promise<void> left;
-  } blocks;
-  RedisServer server;
-  ObservedStore store(connect_tcp(server), blocks);
-  const Quota daily = Quota::per_day(100);
-  const Bucket bucket(store, daily);
-  Crowd crowd(20);
-  bucket.ask(crowd[0], "alice");
-  blocks.entered.get_future().wait();
-  for (std::size_t i = 1; i < crowd.size(); ++i) bucket.ask(crowd[i], "alice");
-
-  const auto other = connect_tcp(server);  // has an I/O thread of its own
-  const TokenBucket beside(*other, "api", daily);
-  CHECK(beside.peek("alice"));
-  CHECK(crowd.count([](const Asked& call) { return call.answers > 0; }) == 0);
-  blocks.left.set_value();
-  REQUIRE(crowd.wait());
-  CHECK(crowd.count([](const Asked& call) { return !call.error && call.decision.allowed; }) == 20);
-  CHECK(beside.peek("alice").remaining == 80);
-}
-
-TEST_CASE("what an observer of connections throws is ignored", "[redis][stats][observe]") {
-  struct Throws final : Observer {
-    void connection_changed(const ConnectionEvent& /*event*/) override {
-      ++told;
-      throw 7;
-    }
-    std::atomic<int> told{0};
-  } throws;
-  RedisServer server;
-  RedisOptions options = tcp_options(server);
-  options.on_event = observe_connections(throws, "redis");
-  const auto store = make_redis_store(options);
-  const Bucket bucket(*store, quota);
-  CHECK_FALSE(bucket.error("alice"));
-  server.restart();
-  CHECK_FALSE(bucket.error("alice"));
-  CHECK(throws.told >= 3);  // connected, lost and connected
-}
-
 TEST_CASE("behind a name with a replica and a master the master decides, also after a failover",
           "[redis][endpoints]") {
   Pair pair;

@@ -166,19 +166,6 @@ TEST_CASE("a plain server and a plain store are told apart, and no password is s
   check_refused(options, "", RedisStep::login, Errc::not_connected);  // "reset by peer"
 }
 
-TEST_CASE("a URL connects by TLS, with a user and a database", "[redis][tls]") {
-  const TlsServer server;
-  RedisClient admin(server.server.unix_socket());
-  admin({"ACL", "SETUSER", "app", "on", ">p@ss", "~*", "+@all"});
-  const std::string url = "rediss://app:p%40ss@127.0.0.1:" + std::to_string(server.port) +
-                          "/3?ca_file=" + server.files.file("ca.pem");
-  RedisOptions options = parse_redis_url(url);
-  options.connect_timeout = 20s;
-  CHECK_FALSE(ask(options));
-  admin({"SELECT", "3"});
-  CHECK(admin({"DBSIZE"}).integer == 1);
-}
-
 TEST_CASE("credentials are asked for at each login", "[redis][tls]") {
   TlsServer server;
   RedisClient admin(server.server.unix_socket());
@@ -291,56 +278,6 @@ TEST_CASE("every node of a cluster is verified under its own host", "[redis][tls
   CHECK_FALSE(ask(options));
   options.tls->ca_file = files.file("other_ca.pem");
   check_fleet_refused(options, "the certificate is refused: self", Errc::tls_failed);
-}
-
-TEST_CASE("wake-ups in a cluster travel by TLS", "[redis][tls][cluster]") {
-  const Certificates files;
-  RedisCluster cluster({.tls = &files});
-  const auto store = make_redis_store(cluster_options(cluster, files));
-  std::atomic<int> heard{0};
-  const Key key("key0", "jobs");
-  const auto watch = store->subscribe(key, [&] { ++heard; });
-  REQUIRE(eventually([&] { return store->stats().subscriptions > 0; }));
-  CHECK_FALSE(Bucket(*store, quota).error("key0"));
-  store->notify(key);
-  CHECK(eventually([&] { return heard > 0; }));
-}
-
-TEST_CASE("credentials are asked for at the login at each node", "[redis][tls][cluster]") {
-  const Certificates files;
-  RedisCluster cluster({.tls = &files});
-  const auto set_password = [&](std::string_view password) {
-    for (std::size_t node = 0; node < RedisCluster::size; ++node) {
-      const std::string rule = ">" + std::string(password);
-      RedisClient admin = cluster.client(node);
-      REQUIRE(admin({"ACL", "SETUSER", "app", "on", "resetpass", rule, "~*", "&*", "+@all"}).text ==
-              "OK");
-    }
-  };
-  std::atomic<bool> is_second{false};
-  std::atomic<int> asked{0};
-  RedisOptions options = cluster_options(cluster, files);
-  options.credentials = [&]() -> RedisCredentials {
-    ++asked;
-    return {"app", is_second ? "second-c4n4ry" : "first-c4n4ry"};
-  };
-  set_password("first-c4n4ry");
-  const auto store = make_redis_store(options);
-  const Bucket bucket(*store, quota);
-  const auto keys = numbered_keys(40);
-  CHECK_FALSE(bucket.error(keys[0]));
-  const std::size_t first = cluster.master_of(cluster_slot(keys[0]));
-  const auto connections = store->stats().connections;
-  set_password("second-c4n4ry");
-  is_second = true;
-  const int before = asked;
-  for (const std::string& key : keys) {
-    CAPTURE(key, first);
-    CHECK_FALSE(bucket.error(key));  // those of the first node stay logged in
-  }
-  const auto more = store->stats().connections - connections;
-  CHECK(more >= 1);
-  CHECK(asked >= before + static_cast<int>(more));
 }
 
 TEST_CASE("a user and a password in the URL are used at each node", "[redis][tls][cluster]") {

@@ -95,34 +95,6 @@ TEST_CASE_METHOD(SharedServer, "a wake-up arrives in another store, for its key 
   CHECK(subscriptions_of(admin, "app:{a}:jobs") == 1);
 }
 
-TEST_CASE("a wake-up arrives from another process", "[redis][watch]") {
-  const RedisServer server;
-  std::array<int, 2> start{};
-  REQUIRE(::pipe(start.data()) == 0);
-  const pid_t child = ::fork();  // while there is one thread
-  if (child == 0) {
-    char byte = 0;
-    bool well = ::read(start[0], &byte, 1) == 1;
-    const auto own = connect_tcp(server);
-    well = well && !Bucket(*own, quota).error("a");
-    own->notify(key);
-    well = well && !Bucket(*own, quota).error("a");  // it is answered behind the wake-up
-    ::_exit(well ? 0 : 1);
-  }
-  {
-    const auto store = connect_tcp(server);
-    const Ears ears(*store);
-    CHECK(subscribed(*store));
-    CHECK(::write(start[1], "x", 1) == 1);
-    CHECK(eventually([&] { return ears.heard() == 1; }));
-  }
-  int status = -1;
-  CHECK(::waitpid(child, &status, 0) == child);
-  CHECK(status == 0);
-  ::close(start[0]);
-  ::close(start[1]);
-}
-
 TEST_CASE("a forked child hears nothing, wakes nobody, and does not disturb its parent",
           "[redis][watch]") {
   const RedisServer server;
@@ -169,32 +141,6 @@ TEST_CASE_METHOD(
   CHECK(eventually([&] { return listeners(admin) == 0; }));
   const Ears again(*store);
   CHECK(eventually([&] { return subscriptions_of(admin, "{a}:jobs") == 1; }));
-}
-
-TEST_CASE("a connection that listens heals, whoever ends it", "[redis][watch]") {
-  RedisServer server;
-  const bool by_operator = GENERATE(true, false);
-  RedisOptions options = tcp_options(server);
-  options.reconnect_max = 20ms;
-  const auto store = make_redis_store(options);
-  const Ears ears(*store);
-  const Bucket bucket(*store, quota);
-  for (int round = 1; round <= 3; ++round) {
-    REQUIRE(subscribed(*store, static_cast<std::uint64_t>(round)));
-    const int before = ears.heard();
-    CHECK_FALSE(bucket.error("a"));
-    CHECK(eventually([&] {
-      store->notify(key);
-      return ears.heard() > before;
-    }));
-    if (by_operator) {
-      RedisClient admin(server.unix_socket());
-      admin({"CLIENT", "KILL", "TYPE", "pubsub"});
-    } else {
-      server.restart();
-    }
-  }
-  CHECK_FALSE(bucket.error("a"));
 }
 
 TEST_CASE_METHOD(SharedServer, "without the rights for wake-ups, calls go on and nothing is heard",

@@ -81,37 +81,6 @@ TEST_CASE("the reason of a failed login is known at any time, not only between a
   for (int i = 0; i < 30; ++i) CHECK(bucket.error("a", 1ms) == Errc::no_auth);
 }
 
-TEST_CASE("the password is in no message and in no list of clients", "[redis]") {
-  const RedisServer server({"requirepass " + canary});
-  std::string seen;
-  RedisOptions options = tcp_options(server);
-  for (const std::string& password : {canary, "wrong-" + canary}) {
-    options.password = password;
-    const auto store = make_redis_store(options);
-    const TokenBucket bucket(*store, "api", quota);
-    try {
-      static_cast<void>(decide(*store, Plan(bucket.acquire_step("a")).within(300ms)));
-    } catch (const std::system_error& error) {
-      seen += error.what();
-      seen += error.code().message();
-    }
-    RedisClient admin(server.unix_socket());
-    admin({"AUTH", canary});
-    seen += admin({"CLIENT", "LIST"}).text;
-  }
-  options.host = "";
-  try {
-    const auto store = make_redis_store(options);
-  } catch (const std::invalid_argument& error) {
-    seen += error.what();
-  }
-  seen += server.log();
-  CHECK(seen.find("WRONGPASS") != std::string::npos);
-  CHECK(seen.find("name=sluice") != std::string::npos);
-  CHECK(seen.find("host must not be empty") != std::string::npos);
-  CHECK(seen.find(canary) == std::string::npos);
-}
-
 TEST_CASE_METHOD(SharedServer, "a database and a prefix of one's own keep keys apart", "[redis]") {
   RedisOptions options = socket_options(server);
   options.database = 3;
@@ -155,15 +124,6 @@ TEST_CASE("a full server is an error of its own, until it has room", "[redis]") 
   Bucket(*by_tcp, quota).ask(second, "a");
   CHECK(eventually([&] { return first.answers + second.answers > 0; }));
   CHECK((first.answers > 0 ? first : second).error == std::error_code());
-}
-
-TEST_CASE("the first call after the server closed an idle connection works", "[redis]") {
-  const RedisServer server({"timeout 1"});
-  const auto store = connect_tcp(server);
-  const Bucket bucket(*store, quota);
-  CHECK_FALSE(bucket.error("a"));
-  REQUIRE(eventually([&] { return store->stats().connections >= 2; }));
-  CHECK_FALSE(bucket.error("a"));
 }
 
 TEST_CASE_METHOD(SharedServer, "a connection that an operator kills is replaced", "[redis]") {

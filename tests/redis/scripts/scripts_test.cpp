@@ -84,18 +84,6 @@ TEST_CASE("nothing is left of constants and instructions when the real files are
   }
 }
 
-TEST_CASE("the library registers each operation and three kinds of plan", "[scripts]") {
-  const std::string text = real_joiner().library("sluice_x");
-  CHECK(count(text, "redis.register_function(") == operations().size() + 3);
-  std::vector<std::string> names{"fixed_plan", "plan", "idempotent_plan"};
-  for (const Operation* const row : operations()) names.push_back(ScriptJoiner::stem_of(*row));
-  for (const std::string& name : names) {
-    CAPTURE(name);
-    CHECK(count(text, "redis.register_function('sluice_x_" + name + "', function(KEYS, ARGV)\n") ==
-          1);
-  }
-}
-
 TEST_CASE("sha1_of() gives the digest in 40 lower-case digits", "[scripts]") {
   CHECK(sha1_of("") == "da39a3ee5e6b4b0d3255bfef95601890afd80709");
   CHECK(sha1_of("abc") == "a9993e364706816aba3e25717850c26c9cd0d89d");
