@@ -432,9 +432,13 @@ TEST_CASE("what is no state of its kind under the key of any limiter is a typed 
       check(static_cast<char>(kind) + sound.substr(1), Errc::wrong_kind);
     }
     for (const std::string& garbage :
-         {std::string(), std::string("17"), std::string("nan"), std::string("garbage"),
-          '2' + sound.substr(1), std::string(18, '\x12'), std::string(100'000, '\x12')}) {
+         {std::string("17"), std::string("nan"), std::string("garbage"), '2' + sound.substr(1)}) {
       check(garbage, Errc::wrong_type);
+    }
+    if (is_cell(static_cast<StateKind>(sound[0]))) {
+      for (const std::size_t size : {0U, 16U, 18U, 24U, 26U, 100'000U}) {
+        check(std::string(size, sound[0]), Errc::wrong_type);
+      }
     }
     zoo.admin({"DEL", key});
     zoo.admin({"LPUSH", key, "x"});
@@ -464,7 +468,7 @@ TEST_CASE("a state of many words that was cut off is a typed error, or ends in z
     call(error);
     REQUIRE_FALSE(error);
     const std::string state = zoo.admin({"GET", key}).text;
-    if (state.size() == 25) continue;  // a cell
+    if (is_cell(static_cast<StateKind>(state[0]))) continue;
     for (std::size_t size = 1; size < state.size(); ++size) {
       const std::string_view cut = std::string_view(state).substr(0, size);
       REQUIRE(zoo.admin({"SET", key, cut}).text == "OK");
