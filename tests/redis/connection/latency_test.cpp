@@ -115,38 +115,34 @@ TEST_CASE("no count of many threads is lost", "[redis][latency]") {
   CHECK(counts_of(histogram).quantile(1, 2) == 19us);
 }
 
-TEST_CASE("a time to reply counts in its minute and the next", "[redis][latency]") {
-  for (const Time start : {Time{}, noon, noon + 1min}) {
+TEST_CASE("times to reply count in their minute and the next, whatever the clock does",
+          "[redis][latency]") {
+  Random random("times to reply count in their minute and the next, whatever the clock does");
+  CAPTURE(random.repeat());
+  for (std::size_t round = scaled(100); round > 0; --round) {
     RecentLatencies latencies;
-    CHECK(counts_at(latencies, start).total() == 0);
-    latencies.record(20us, start + 59s);
-    CHECK(counts_at(latencies, start).total() == 1);
-    CHECK(counts_at(latencies, start + 2min - 1us).quantile(1, 1) == 20us);
-    CHECK(counts_at(latencies, start + 2min).total() == 0);
-    CHECK(counts_at(latencies, start + 24h).total() == 0);
-    CHECK(counts_at(latencies, start + 24h + 1min).total() == 0);
-  }
-}
-
-TEST_CASE("a minute replaces the one before the last", "[redis][latency]") {
-  RecentLatencies latencies;
-  for (int minute = 0; minute < 10; ++minute) {
-    const Time now = noon + minute * 1min;
-    for (int i = 0; i <= minute; ++i) latencies.record(Span{minute}, now + 1s);
-    const LatencyCounts counts = counts_at(latencies, now + 2s);
-    CHECK(counts.total() == static_cast<std::uint64_t>(2 * minute + 1));
-    CHECK(counts.quantile(1, 1) == Span{minute});
-    CHECK(counts.quantile(0, 1) == Span{std::max(0, minute - 1)});
-  }
-}
-
-TEST_CASE("a clock that is set back leaves the times of the new minutes", "[redis][latency]") {
-  RecentLatencies latencies;
-  for (const Span back : {Span{1min}, Span{2min}, Span{1h}}) {
-    for (int i = 0; i < 3; ++i) latencies.record(9us, noon + i * 1min);
-    latencies.record(5us, noon - back);
-    CHECK(counts_at(latencies, noon - back).total() == 1);
-    CHECK(counts_at(latencies, noon - back).quantile(1, 1) == 5us);
+    std::array<std::pair<std::int64_t, std::vector<Span>>, 2> kept{};  // of even and odd minutes
+    Time now = random.one_in(4) ? Time{} : noon + random.between(0, 3) * 30s;
+    for (int i = 0; i < 100; ++i) {
+      const auto minute = now.time_since_epoch() / 1min;
+      auto& [of, times] = kept[static_cast<std::size_t>(minute % 2)];
+      if (std::exchange(of, minute) != minute) times.clear();
+      times.push_back(Span{random.between(0, 31)});
+      latencies.record(times.back(), now);
+      std::vector<Span> recent;
+      for (const auto& [last, some] : kept) {
+        if (last == minute || last == minute - 1)
+          recent.insert(recent.end(), some.begin(), some.end());
+      }
+      std::ranges::sort(recent);
+      const LatencyCounts counts = counts_at(latencies, now);
+      CHECK(counts.total() == recent.size());
+      CHECK(counts.quantile(0, 1) == recent.front());
+      CHECK(counts.quantile(1, 1) == recent.back());
+      now += random.one_in(2) ? Span{0} : Span{random.between(0, 3) * 30'000'000};
+      if (random.one_in(20) && now > noon) now -= random.between(1, 3) * 60s;
+    }
+    CHECK(counts_at(latencies, now + 24h).total() == 0);
   }
 }
 

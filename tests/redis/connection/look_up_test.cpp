@@ -435,19 +435,6 @@ TEST_CASE("a server that answers nothing, or nonsense, is left for the next addr
   CHECK(first.connections() == 1);
 }
 
-TEST_CASE("if every address is loading, calls say so by their deadline", "[fake][endpoints]") {
-  const auto loads = [](Peer& peer, int) {
-    while (peer.read()) {
-      if (!peer.send("-LOADING wait\r\n")) return;
-    }
-  };
-  FakeServer first(loads);
-  FakeServer second(loads);
-  Several several({&first, &second});
-  REQUIRE(eventually([&] { return first.connections() + second.connections() > 2; }));
-  CHECK(eventually([&] { return several.error(200ms) == Errc::loading; }));
-}
-
 TEST_CASE("a single address that is loading is connected to, and keeps its connection",
           "[fake][endpoints]") {
   std::atomic<bool> loads{true};

@@ -84,23 +84,6 @@ TEST_CASE("a call whose reply was swallowed is not asked again", "[fake]") {
   }
 }
 
-TEST_CASE("a reply that nobody asked for never reaches the next call", "[fake]") {
-  const Rig rig(at_first([](Peer& peer) {
-    const auto call = peer.read_call();
-    if (!call) return;
-    const std::string reply = allowing(*call, 1);
-    if (peer.send(reply + reply + reply)) peer.wait_for_close();
-  }));
-  Asked first, second;
-  rig.ask(first);
-  CHECK_FALSE(first.wait().error);
-  CHECK(first.decision.at == to_time(1));
-  REQUIRE(eventually([&] { return rig.stats().protocol_errors == 1; }));
-  rig.ask(second);
-  CHECK_FALSE(second.wait().error);
-  CHECK(second.decision.at >= to_time(500));
-}
-
 TEST_CASE("a server that answers nothing is given up, also by calls without an end", "[fake]") {
   const Rig rig(at_first([](Peer& peer) {
                   if (peer.read_call()) peer.wait_for_close();
@@ -160,23 +143,6 @@ TEST_CASE("what a full socket did not take is certainly not executed, and never 
   CHECK_FALSE(rig.error(1h));
   CHECK(heard == count(crowd, Errc::unknown));  // one was read before, and one was asked now
   CHECK(rig.stats().late_replies == count(crowd, Errc::unknown));
-  CHECK(rig.stats().connections == 1);
-}
-
-TEST_CASE("a server that reads late is sent everything, in order", "[fake]") {
-  std::atomic<bool> reads{false};
-  const Rig rig(
-      [&](Peer& peer, int) {
-        const auto first = peer.read_call();
-        if (!first || !eventually([&] { return reads.load(); })) return;
-        if (peer.send(allowing(*first, 1))) serve_well(peer, 2);
-      },
-      [](RedisOptions& options) { options.max_in_flight = 100'000; });
-  Crowd crowd(40'000);  // more than a socket takes
-  rig.ask_all(crowd);
-  reads = true;
-  CHECK(crowd.wait());
-  CHECK(are_decided_from(crowd, 1));
   CHECK(rig.stats().connections == 1);
 }
 

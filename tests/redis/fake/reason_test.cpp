@@ -89,14 +89,6 @@ TEST_CASE("nobody listening is told with the address and the system's words", "[
   check_told(options, RedisStep::connect, "/nonexistent/socket", "No such file or directory");
 }
 
-TEST_CASE("a host that is unknown is told with its name", "[fake][reason]") {
-  RedisOptions options;
-  options.host = "no-such-host.invalid";
-  options.connect_timeout = 100ms;  // a look-up without a server of names takes longer
-  check_told(options, RedisStep::look_up, "no-such-host.invalid:6379",
-             "look-up of no-such-host.invalid:6379: ");
-}
-
 TEST_CASE("what a server says at login, and of a database, is told in its words",
           "[fake][reason]") {
   struct Said {

@@ -90,38 +90,23 @@ class Run {
         pipeline_(how, random.next(), in_cluster) {}
 
   void step() {
-    switch (random_.below(16)) {
-      case 0:
-      case 1:
-      case 2:
-        submit();
-        break;
-      case 3:
-      case 4:
-      case 5:
-        write();
-        break;
-      case 6:
-      case 7:
-      case 8:
-      case 9:
-        for (auto n = random_.below(8); n > 0 && hear(); --n) compare();
-        break;
-      case 10:
-      case 11:
-        pass_time();
-        break;
-      case 12:
-        cancel();
-        break;
-      case 13:
-        ask_aside();
-        break;
-      case 14:
-        move_on();
-        break;
-      default:
-        if (random_.one_in(10)) disconnect(random_.one_in(2) ? Errc::unknown : Errc::not_connected);
+    const auto what = random_.below(16);
+    if (what < 3) {
+      submit();
+    } else if (what < 6) {
+      write();
+    } else if (what < 10) {
+      for (auto n = random_.below(8); n > 0 && hear(); --n) compare();
+    } else if (what < 12) {
+      pass_time();
+    } else if (what == 12) {
+      cancel();
+    } else if (what == 13) {
+      ask_aside();
+    } else if (what == 14) {
+      move_on();
+    } else if (random_.one_in(10)) {
+      disconnect(random_.one_in(2) ? Errc::unknown : Errc::not_connected);
     }
     compare();
   }

@@ -46,7 +46,7 @@ struct Limiters {
   std::unique_ptr<Store> store = make_virtual_store(clock);
   TokenBucket bucket{*store, "bucket", Quota::per_second(10).burst(3)};
   SlidingWindow windows{*store, "windows", {{25, 5s}, {300, 60s}}};
-  SlotLock lock{*store, "lock", 1s};
+  SlotLock lock{*store, "lock", 1s + 1us};
 
   [[nodiscard]] std::vector<Step> steps() const {
     return {bucket.acquire_step("t", 2), windows.acquire_step("t", 7), lock.acquire_step("t", 2s)};
@@ -238,7 +238,9 @@ TEST_CASE("a reply with values that no rule gives is no reply", "[protocol]") {
     return decode(reply, payload(7, at, {{1, 0, 0, 0}, verdict}), 7, 2);
   };
   CHECK(is_good(word_limit, {1, word_limit, 0, word_limit}));
-  CHECK(is_good(0, {0, 5, word_limit, 9}));
+  CHECK(is_good(0, {0, 5, 2 * word_limit, 2 * word_limit}));
+  CHECK_FALSE(is_good(0, {0, 5, 2 * word_limit + 1, 9}));
+  CHECK_FALSE(is_good(0, {0, 5, 9, 2 * word_limit + 1}));
   CHECK_FALSE(is_good(-1, {1, 0, 0, 0}));
   CHECK_FALSE(is_good(word_limit + 1, {1, 0, 0, 0}));
   CHECK_FALSE(is_good(INT64_MIN, {1, 0, 0, 0}));

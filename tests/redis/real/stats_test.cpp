@@ -194,19 +194,6 @@ TEST_CASE("behind a name with a replica and a master the master decides, also af
   client->stop();
 }
 
-TEST_CASE("functions on a replica without the library lead to the master, which is given it",
-          "[redis][endpoints][functions]") {
-  Pair pair;
-  RedisOptions options;
-  options.scripts = RedisScripts::functions;
-  const auto client = pair.client(options);
-  CHECK(eventually([&] { return decides(*client); }));
-  CHECK(client->stats().scripts_loaded == 1);
-  CHECK(client->stats().connections == 2);
-  for (int i = 0; i < 20; ++i) CHECK(decides(*client));
-  client->stop();
-}
-
 TEST_CASE_METHOD(SharedServer, "what real servers say at login is told", "[redis][reason]") {
   RedisOptions options = tcp_options(server);
   const std::string address = "127.0.0.1:" + std::to_string(server.port());
