@@ -57,11 +57,8 @@ TEST_CASE("a call without memory is refused, and the first one too", "[fake]") {
 
 TEST_CASE("a stop request, a call in used memory and the end of the store need no memory",
           "[fake]") {
-  Rig rig([](Peer& peer, int) {
-    for (Word at = 1; at <= 3; ++at) {
-      const auto call = peer.read_call();
-      if (!call || !peer.send(allowing(*call, at))) return;
-    }
+  Rig rig([](Peer& peer, int number) {
+    serving(3)(peer, number);
     peer.wait_for_close();
   });
   // The memory of the first two is there to be used once the third is answered.

@@ -141,21 +141,14 @@ FakeServer::Behaviour refusing(std::string word) {
   };
 }
 
-/// Serves one call on each connection, and closes the first.
-void serve_and_close_once(Peer& peer, int number) {
-  if (number > 0) return serve_well(peer);
-  const auto call = peer.read_call();
-  if (call) peer.send(allowing(*call, 1));
-}
-
 }  // namespace
 
 TEST_CASE("a look-up that fails leaves the address that worked before", "[fake][look-up]") {
   std::atomic<bool> may_close{false};
-  FakeServer server([&](Peer& peer, int number) {
-    serve_and_close_once(peer, number);
+  FakeServer server(at_first([&](Peer& peer) {
+    serving(1)(peer, 0);
     eventually([&] { return may_close.load(); });
-  });
+  }));
   Named named;
   named.names->answer(server);
   named.start();
@@ -170,9 +163,8 @@ TEST_CASE("a look-up that fails leaves the address that worked before", "[fake][
 TEST_CASE("a look-up that hangs does not keep the store from the address that worked before",
           "[fake][look-up]") {
   std::atomic<bool> may_close{false};
-  FakeServer server([&](Peer& peer, int) {  // each connection ends with its first call
-    const auto call = peer.read_call();
-    if (call) peer.send(allowing(*call, 1));
+  FakeServer server([&](Peer& peer, int number) {
+    serving(1)(peer, number);
     eventually([&] { return may_close.load(); });
   });
   Named named;
@@ -237,9 +229,8 @@ TEST_CASE("each connection looks the name up anew, and goes where it leads by th
           "[fake][look-up]") {
   FakeServer second([](Peer& peer, int) { serve_well(peer); });
   std::atomic<bool> moved{false};
-  FakeServer leaving([&](Peer& peer, int) {
-    const auto call = peer.read_call();
-    if (!call || !peer.send(allowing(*call, 1))) return;
+  FakeServer leaving([&](Peer& peer, int number) {
+    serving(1)(peer, number);
     eventually([&] { return moved.load(); });
   });
   Named named;
@@ -407,12 +398,7 @@ TEST_CASE("an address whose server is no master is left for the next one, and fo
   const std::string word = GENERATE("READONLY", "MASTERDOWN", "LOADING");
   CAPTURE(word);
   FakeServer replica(refusing(word));
-  FakeServer master([](Peer& peer, int) {  // each connection ends with its second call
-    for (Word at = 1; at <= 2; ++at) {
-      const auto call = peer.read_call();
-      if (!call || !peer.send(allowing(*call, at))) return;
-    }
-  });
+  FakeServer master(serving(2));
   Several several({&replica, &master});
   // A call that meets the end of a connection is unknown.
   for (int i = 0; i < 6; ++i) REQUIRE(eventually([&] { return !several.error(); }));
@@ -514,10 +500,7 @@ TEST_CASE("addresses that did not serve stand at the end, once each and the late
 TEST_CASE("an address that was not reached is not the first of the next connection",
           "[fake][endpoints]") {
   FakeServer closes([](Peer&, int) {});
-  FakeServer serves_once([](Peer& peer, int) {
-    const auto call = peer.read_call();
-    if (call) peer.send(allowing(*call, 1));
-  });
+  FakeServer serves_once(serving(1));
   Several several({&closes, &serves_once});
   // A call that meets the end of a connection is unknown.
   for (int i = 0; i < 4; ++i) REQUIRE(eventually([&] { return !several.error(); }));

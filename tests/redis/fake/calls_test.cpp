@@ -235,16 +235,11 @@ TEST_CASE("behind a fallback store a server that is loading costs a call its pat
 }
 
 TEST_CASE("a connection that decided a call was a good one, however short", "[fake]") {
-  const Rig rig(
-      [](Peer& peer, int number) {
-        const auto call = peer.read_call();
-        if (call) peer.send(allowing(*call, number + 1));
-      },
-      [](RedisOptions& options) {
-        // Pauses that grew would be longer than the test's patience by far.
-        options.reconnect_min = 1ms;
-        options.reconnect_max = 24h;
-      });
+  const Rig rig(serving(1), [](RedisOptions& options) {
+    // Pauses that grew would be longer than the test's patience by far.
+    options.reconnect_min = 1ms;
+    options.reconnect_max = 24h;
+  });
   // A call that meets the end of the connection may be unknown.
   for (int decided = 0; decided < 60;) decided += rig.error(1h) ? 0 : 1;
   CHECK(rig.stats().connections >= 60);

@@ -135,6 +135,15 @@ std::string hello_reply(const std::string& version, const std::string& server) {
   return reply;
 }
 
+FakeServer::Behaviour serving(int calls) {
+  return [calls](Peer& peer, int) {
+    for (Word at = 1; at <= calls; ++at) {
+      const auto call = peer.read_call();
+      if (!call || !peer.send(allowing(*call, at))) return;
+    }
+  };
+}
+
 void serve_well(Peer& peer, Word first_at) {
   while (const auto call = peer.read_call()) {
     if (!peer.send(allowing(*call, first_at++))) return;

@@ -74,5 +74,7 @@ std::string hello_reply(const std::string& version, const std::string& server = 
 
 /// Answers every call as a correct server would, with `at` counting up from `first_at`.
 void serve_well(Peer& peer, Word first_at = 1);
+/// Answers so many calls so, of each connection, and ends it.
+FakeServer::Behaviour serving(int calls);
 
 }  // namespace sluice::test

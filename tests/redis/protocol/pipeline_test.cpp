@@ -1,5 +1,5 @@
-// What the model of the pipeline does not draw: how pauses are distributed, bounds, completions
-// that call back, and verdicts that no script gives. Threading: single-threaded.
+// What the model of the pipeline does not draw: how pauses are distributed, bounds, and completions
+// that call back. Threading: single-threaded.
 #include "tests/redis/protocol/pipeline_world.hpp"
 #include "tests/support/seed.hpp"
 
@@ -84,18 +84,4 @@ TEST_CASE("wake-ups are bounded", "[pipeline][watch]") {
   CHECK(world.pipeline.hear_integer() == Heard::ok);
   for (int i = 0; i < 2; ++i) world.pipeline.notify("x");
   CHECK(world.flush().size() == 1);
-}
-
-TEST_CASE("a script's verdict is an error, a decision, or nonsense", "[pipeline]") {
-  for (const Errc code : {Errc::wrong_type, Errc::wrong_kind, Errc::corrupt_state, Errc{}}) {
-    World world;
-    Asked call;
-    world.pipeline.submit(make_call(call, 1));
-    world.flush();
-    const bool is_error = code != Errc{};
-    const Verdict verdict = is_error ? Verdict::failed(code) : Verdict{2, 0, 0, 0};
-    CHECK(world.pipeline.hear_string(payload(1, 5, {verdict})) ==
-          (is_error ? Heard::ok : Heard::nonsense));
-    CHECK(has_ended(call, is_error ? code : Errc::protocol_error));
-  }
 }

