@@ -217,10 +217,11 @@ TEST_CASE("a caller writes to an idle connection itself, and behind other calls 
 TEST_CASE("what a socket does not take of a caller's write follows, in order", "[fake]") {
   const Rig rig([](Peer& peer, int) { serve_well(peer); }, reconnect_soon);
   const std::size_t takes = GENERATE(0U, 1U, 1000U);
-  CAPTURE(takes);
+  const std::size_t many = GENERATE(1U, 64U);
+  CAPTURE(takes, many);
   settle(rig);
   const bool happened = eventually([&] {
-    Crowd crowd(64);
+    Crowd crowd(many);
     const Sending sending(takes);
     ask_at_once(rig, crowd);
     REQUIRE(crowd.wait());

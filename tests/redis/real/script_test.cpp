@@ -61,15 +61,6 @@ std::map<std::string, std::string> contents(RedisClient& admin) {
   return keys;
 }
 
-/// One operation, and a key of its kind.
-struct Asking {
-  const Operation* row;
-  testing::detail::Configuration config;
-  [[nodiscard]] Step step(const std::string& name) const {
-    return {row, Key{"t", name}, config.args, nullptr, config.table};
-  }
-};
-
 /// A server whose user `limiter` may lack a right, and two stores: one of that user, and one that
 /// may do everything and makes the states that the first one finds.
 class Restricted {
@@ -96,20 +87,6 @@ class Restricted {
  private:
   RedisScripts how_;
 };
-
-std::vector<Asking> any_askings(Random& random) {
-  std::vector<Asking> askings;
-  for (const Operation* row : operations()) {
-    const auto* generator = testing::detail::find_generator(row->kind);
-    REQUIRE(generator != nullptr);
-    Asking& asking = askings.emplace_back(Asking{row, {}});
-    do {  // a request that the client refuses itself runs no script
-      asking.config = generator->any(random);
-      generator->draw(random, *row, asking.config.args);
-    } while (row->check(asking.config.args) < 0);
-  }
-  return askings;
-}
 
 /// Plans of one to three random operations, with and without an id, while `missing` is missing.
 /// Returns how many failed for that.

@@ -81,6 +81,30 @@ inline void check_lost_scripts(const Servers& servers, RedisOptions options, std
   CHECK(store->stats().connections == masters);
 }
 
+/// One operation, and a configuration of its kind.
+struct Asking {
+  const Operation* row;
+  testing::detail::Configuration config;
+  [[nodiscard]] Step step(const std::string& name) const {
+    return {row, Key{"t", name}, config.args, nullptr, config.table};
+  }
+};
+
+/// Of every row. A request that the client refuses itself, which runs no script, is not drawn.
+inline std::vector<Asking> any_askings(Random& random) {
+  std::vector<Asking> askings;
+  for (const Operation* row : operations()) {
+    const auto* generator = testing::detail::find_generator(row->kind);
+    REQUIRE(generator != nullptr);
+    Asking& asking = askings.emplace_back(Asking{row, {}});
+    do {
+      asking.config = generator->any(random);
+      generator->draw(random, *row, asking.config.args);
+    } while (row->check(asking.config.args) < 0);
+  }
+  return askings;
+}
+
 /// Asks every row, twice, so that states are there the second time: alone, in a plan, and with an
 /// id. Returns how often the store has loaded something. `test`: the name of the test case.
 inline std::uint64_t ask_all_rows(const RedisOptions& options, const char* test) {
@@ -93,26 +117,15 @@ inline std::uint64_t ask_all_rows(const RedisOptions& options, const char* test)
            error == Errc::outside_calendar;
   };
   CAPTURE(random.repeat());
-  std::vector<testing::detail::Configuration> configs;
-  std::vector<std::string> names;
-  for (const Operation* row : operations()) {
-    const auto* generator = testing::detail::find_generator(row->kind);
-    REQUIRE(generator != nullptr);
-    testing::detail::Configuration& config = configs.emplace_back();
-    do {  // a request that the client refuses itself loads no script
-      config = generator->any(random);
-      generator->draw(random, *row, config.args);
-    } while (row->check(config.args) < 0);
-    names.push_back("kind " + std::to_string(static_cast<int>(row->kind)));
-  }
+  const auto askings = any_askings(random);
   for (int round = 0; round < 2; ++round) {
-    for (std::size_t i = 0; i < names.size(); ++i) {
-      const Step step{operations()[i], Key{"t", names[i]}, configs[i].args, nullptr,
-                      configs[i].table};
+    for (const Asking& asking : askings) {
+      const std::string name = "kind " + std::to_string(static_cast<int>(asking.row->kind));
+      const Step step = asking.step(name);
       std::error_code error;
       for (const Plan& plan : {Plan(step), Plan(step).idempotent(RequestId::draw(random))}) {
         static_cast<void>(decide(*store, plan, error));
-        INFO(step.operation->name << ": " << error.message());
+        INFO(asking.row->name << ": " << error.message());
         CHECK((!error || is_of_rule(error)));
       }
     }
