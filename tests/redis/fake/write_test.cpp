@@ -1,7 +1,6 @@
 // A caller that finds the connection idle writes to it itself; here the socket does what a test
 // wants with that write, or ends in its middle, at every byte that matters: what it took a byte of
 // is unknown, and all else is decided on the next connection. Threading: as calls_test.cpp.
-#include <poll.h>
 #include <sys/socket.h>
 #include <sys/types.h>
 
@@ -234,47 +233,6 @@ TEST_CASE("what a socket does not take of a caller's write follows, in order", "
   });
   CHECK(happened);
   CHECK(rig.stats().connections == 1);
-}
-
-TEST_CASE(
-    "a connection that is cut before a caller writes leaves the call unknown if it took a byte",
-    "[fake]") {
-  const bool reset = GENERATE(false, true);
-  const std::size_t takes = GENERATE(10U, 1000U);
-  CAPTURE(reset, takes);
-  enum class Next { wait, read, cut };
-  std::atomic<Next> next{Next::read};
-  const Rig rig(
-      [&](Peer& peer, int) {
-        for (Word at = 1; const auto call = peer.read_call(); ++at) {
-          if (!peer.send(allowing(*call, at))) return;
-          eventually([&] { return next != Next::wait; });
-          if (next == Next::cut) break;
-        }
-        if (reset) peer.reset_on_close();
-      },
-      reconnect_soon);
-  const bool happened = eventually([&] {
-    next = Next::wait;
-    REQUIRE_FALSE(rig.error(1h));
-    const Sending sending(takes, [&](int fd) {
-      next = Next::cut;
-      pollfd entry{fd, POLLRDHUP, 0};
-      ::poll(&entry, 1, 30'000);
-    });
-    Asked asked;
-    rig.ask(asked, 1h);
-    if (!sending.happened()) next = Next::read;
-    asked.wait();
-    // A socket that was reset takes nothing: the call goes out on the next connection.
-    const bool lost = sending.happened() && !reset;
-    CHECK(asked.error == (lost ? make_error_code(Errc::unknown) : std::error_code{}));
-    CHECK(asked.answers == 1);
-    next = Next::read;
-    return sending.happened();
-  });
-  CHECK(happened);
-  CHECK_FALSE(rig.error(1h));
 }
 
 TEST_CASE("a call that its caller wrote ends when its own time is over", "[fake]") {

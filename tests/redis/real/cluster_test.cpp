@@ -455,28 +455,3 @@ TEST_CASE("a user with the documented rights can do everything in a cluster", "[
     }
   }
 }
-
-TEST_CASE("wake-ups in a cluster need the rights for channels", "[redis][cluster]") {
-  Limited it;
-  Rights rights = documented;
-  for (const auto right : {"+publish", "+subscribe", "+unsubscribe", "&rl:*"}) {
-    rights.emplace_back(right);
-  }
-  it.grant(rights);
-  const auto store = make_redis_store(it.options());
-  const auto other = make_redis_store(it.options());
-  const Bucket bucket(*store, quota);
-  std::atomic<int> heard{0};
-  const Key key("key0", "jobs");
-  const auto watch = other->subscribe(key, [&] { ++heard; });
-  REQUIRE(eventually([&] { return other->stats().subscriptions == 1; }));
-  REQUIRE_FALSE(bucket.error("key0"));
-  store->notify(key);
-  CHECK(eventually([&] { return heard > 0; }));
-
-  it.grant(documented);
-  const auto deaf = make_redis_store(it.options());
-  const auto none = deaf->subscribe(key, [] {});
-  CHECK_FALSE(Bucket(*deaf, quota).error("key0"));
-  CHECK(deaf->stats().subscriptions == 0);
-}

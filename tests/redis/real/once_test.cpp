@@ -1,15 +1,11 @@
-// Request ids and alternatives on a real server: a plan whose reply was lost is charged once, and
-// one alternative is charged in one round trip. Threading: as each test says; a proxy in front of
-// the server loses replies.
-#include <atomic>
+// Request ids and alternatives on a real server: a plan that is asked again is charged once, and
+// one alternative is charged in one round trip. Threading: the test's thread.
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "sluice/sluice.hpp"
 #include "src/testing/generators.hpp"
 #include "tests/catch.hpp"
-#include "tests/redis/fake/server.hpp"
 #include "tests/redis/real/real.hpp"
 
 using namespace sluice::test;
@@ -79,48 +75,6 @@ class EveryKind {
   std::vector<std::string> names_;
 };
 
-/// Passes calls on to a server, and hangs up in place of the reply to each of the first `losses`.
-class LosingProxy {
- public:
-  LosingProxy(const RedisServer& server, int losses)
-      : losses_(losses), fake_([this, path = server.unix_socket()](Peer& peer, int) {
-          RedisClient client(path);
-          while (const auto command = peer.read()) {
-            const RedisReply reply =
-                client.command(std::vector<std::string_view>(command->begin(), command->end()));
-            const bool executed = is_call(*command) && !reply.is_error();
-            if (executed && losses_ > 0) {
-              --losses_;
-              return;
-            }
-            if (!peer.send(encoded(reply))) return;
-          }
-        }) {}
-
-  [[nodiscard]] std::unique_ptr<RedisStore> connect() const {
-    RedisOptions options;
-    options.port = fake_.port();
-    options.call_timeout = options.connect_timeout = options.stall_timeout = 20s;
-    return make_redis_store(options);
-  }
-  [[nodiscard]] int left() const { return losses_; }
-
- private:
-  std::atomic<int> losses_;
-  FakeServer fake_;
-};
-
-/// Asks again under the same id until the answer comes.
-Decision ask_until_answered(Store& store, const Plan& plan, int& unknown) {
-  for (;;) {
-    std::error_code error;
-    const Decision decision = decide(store, plan, error);
-    if (!error) return decision;
-    REQUIRE(error == Failure::unknown);
-    ++unknown;
-  }
-}
-
 FirstOf accounts(const TokenBucket& keys, std::initializer_list<const char*> names) {
   std::vector<std::vector<Claim>> alternatives;
   for (const char* name : names) alternatives.push_back({{keys, name}});
@@ -128,28 +82,6 @@ FirstOf accounts(const TokenBucket& keys, std::initializer_list<const char*> nam
 }
 
 }  // namespace
-
-TEST_CASE_METHOD(SharedServer, "a plan whose reply was lost is charged once when it is asked again",
-                 "[redis][once]") {
-  const EveryKind kinds;
-  const auto steps = kinds.takes();
-  const auto direct = connect_socket(server);
-  const std::size_t count = GENERATE_REF(std::size_t{1}, steps.size());
-  const Plan plan = Plan(std::span(steps).first(count)).idempotent(id);
-  const LosingProxy proxy(server, 2);
-  const auto store = proxy.connect();
-  int unknown = 0;
-  const Decision decision = ask_until_answered(*store, plan, unknown);
-  CHECK(decision.allowed);
-  CHECK(unknown == 2);
-  CHECK(proxy.left() == 0);
-  std::vector<Word> expected(kinds.size(), 0);
-  std::fill_n(expected.begin(), count, 1);
-  CHECK(kinds.spent(*direct) == expected);
-  // The answer is the first one, to the microsecond, from whichever connection it is asked.
-  CHECK(decide(*direct, plan) == decision);
-  CHECK(decide(*direct, Plan(std::span(steps).first(count)).idempotent({7, 9})).at > decision.at);
-}
 
 TEST_CASE_METHOD(SharedStore, "an id survives lost scripts, and lives for ten minutes",
                  "[redis][once]") {

@@ -262,32 +262,3 @@ TEST_CASE_METHOD(
     CHECK(eventually([&] { return world.granted.load(); }));
   }
 }
-
-TEST_CASE_METHOD(
-    SharedServer,
-    "who waits behind a connection that hears nothing, or nonsense, is woken by its timer",
-    "[redis][watch][waiting]") {
-  const std::string lie = GENERATE("", "*3\r\n", "-ERR no\r\n", "+OK\r\n");
-  std::atomic<bool> asked{false};
-  FakeServer relay(
-      [&](Peer& peer, int) {
-        RedisClient there(server.unix_socket());
-        while (const auto command = peer.read()) {
-          const std::vector<std::string_view> words(command->begin(), command->end());
-          const bool listens = words[0] == "SUBSCRIBE";
-          if (listens) asked = true;
-          if (!peer.send(listens ? lie : encoded(there.command(words)))) return;
-        }
-      },
-      FakeServer::Serving::at_once);
-  const auto here = connect_socket(server);
-  RedisOptions options = tcp_options(server);
-  options.port = relay.port();
-  const auto there = make_redis_store(options);
-  WaitingElsewhere world(*here, *there, 50ms);
-  CHECK(eventually([&] { return asked.load(); }));
-  CHECK_FALSE(world.granted);
-  CHECK(world.held.release());
-  CHECK(eventually([&] { return world.granted.load(); }));
-  CHECK(there->stats().subscriptions == 0);
-}
