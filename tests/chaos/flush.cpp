@@ -1,8 +1,6 @@
 // Figure 5, second half: SCRIPT FLUSH under load.
-#include <thread>
-
-#include "sluice/limiters/token_bucket.hpp"
 #include "tests/chaos/figures.hpp"
+#include "tests/redis/traffic.hpp"
 #include "tests/support/redis_client.hpp"
 #include "tests/support/redis_server.hpp"
 
@@ -17,67 +15,30 @@ struct Options {
   std::size_t threads = 8;
 };
 
-constexpr Word capacity = 1'000'000;
-
-/// One thread's calls, on a key of its own.
-struct Flushed {
-  std::uint64_t decided = 0;
-  std::uint64_t errors = 0;
-  std::uint64_t wrong = 0;
-};
-
-Flushed ask(Store& store, const std::string& tag, std::int64_t end) {
-  const TokenBucket bucket(store, "flush", Quota::per(1, 30min).burst(capacity));
-  Flushed seen;
-  while (now_us() < end) {
-    std::error_code error;
-    const Step step = bucket.acquire_step(tag);
-    const Decision decision = decide(store, Plan(step).within(20s), error);
-    if (error) {
-      ++seen.errors;
-      continue;
-    }
-    ++seen.decided;
-    const Word expected = capacity - static_cast<Word>(seen.decided);
-    if (!decision.allowed || decision.remaining != expected) ++seen.wrong;
-  }
-  const Word charged = capacity - bucket.peek(tag).remaining;
-  if (charged != static_cast<Word>(seen.decided)) ++seen.wrong;
-  return seen;
-}
-
 void run_flush(const Options& options, Report& report) {
   const test::RedisServer server;
   RedisOptions store_options;
   store_options.port = server.port();
   store_options.call_timeout = 20s;
   const auto store = make_redis_store(store_options);
-  const std::int64_t end = now_us() + seconds(options.duration).count();
-  std::vector<Flushed> all(options.threads);
-  std::vector<std::thread> threads;
-  for (std::size_t i = 0; i < options.threads; ++i) {
-    threads.emplace_back([&, i] { all[i] = ask(*store, std::to_string(i), end); });
-  }
+  test::Traffic traffic(*store, test::numbered_keys(options.threads), options.threads, 20s);
   test::RedisClient admin(server.unix_socket());
   std::uint64_t flushes = 0;
-  while (now_us() < end) {
+  for (const std::int64_t end = now_us() + seconds(options.duration).count(); now_us() < end;) {
     admin({"SCRIPT", "FLUSH", "SYNC"});
     ++flushes;
     sleep_for(Span{static_cast<std::int64_t>(options.every_ms * 1e3)});
   }
-  for (std::thread& thread : threads) thread.join();
-  Flushed sum;
-  for (const Flushed& each : all) {
-    sum.decided += each.decided;
-    sum.errors += each.errors;
-    sum.wrong += each.wrong;
-  }
+  traffic.stop();
+  int errors = 0;
+  for (const auto& [_, count] : traffic.errors()) errors += count;
+  const std::string wrong = traffic.miscounted();
   report.add(
       {"5", std::to_string(flushes) + " x SCRIPT FLUSH, " + text_of(options.every_ms) + " ms apart",
        "0 errors, 0 wrong results",
-       std::to_string(sum.errors) + ", " + std::to_string(sum.wrong) + " of " +
-           std::to_string(sum.decided),
-       sum.errors == 0 && sum.wrong == 0, true});
+       std::to_string(errors) + ", " + (wrong.empty() ? "0" : wrong) + " of " +
+           std::to_string(traffic.decided()),
+       errors == 0 && wrong.empty(), true});
 }
 
 }  // namespace

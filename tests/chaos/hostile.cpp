@@ -9,6 +9,7 @@
 #include "sluice/limiters/token_bucket.hpp"
 #include "tests/chaos/figures.hpp"
 #include "tests/redis/fake/server.hpp"
+#include "tests/redis/sheet.hpp"
 
 namespace sluice::chaos {
 namespace {
@@ -95,18 +96,6 @@ std::vector<Lie> make_lies() {
   };
 }
 
-std::string with_port(std::string text, std::uint16_t port) {
-  const std::string number = std::to_string(port);
-  std::string result;
-  for (std::size_t at = 0;;) {
-    const std::size_t next = text.find("PORT", at);
-    result += text.substr(at, next - at);
-    if (next == std::string::npos) return result;
-    result += number;
-    at = next + 4;
-  }
-}
-
 /// False once the connection is to end.
 bool tell(Peer& peer, const Lie& lie, const std::string& text) {
   while (peer.send(text)) {
@@ -185,7 +174,7 @@ void run_lie(const Lie& lie, const Options& options, Seen& seen) {
         serve(peer, lie, text);
       },
       FakeServer::Serving::at_once);
-  text = with_port(lie.text, server.port());
+  text = test::replaced(lie.text, "PORT", std::to_string(server.port()));
   port = server.port();
   const double before = allocated();
   const auto store = make_redis_store(options_for(lie, server.port()));

@@ -300,37 +300,6 @@ TEST_CASE_METHOD(SharedStore, "stop requests that race with answers end each cal
   CHECK(cancelled + unknown > 0);
 }
 
-TEST_CASE("a completion can cancel other calls, and its own in vain", "[redis]") {
-  RedisServer server;
-  const auto store = connect_socket(server);
-  const Bucket bucket(*store, quota);
-  CHECK_FALSE(bucket.error("warm"));
-  struct Canceller {
-    std::stop_source stop;
-    Asked asked;
-  } canceller;
-  server.suspend();
-  Crowd others(20);
-  const TokenBucket& plain = *bucket;
-  const Step step = plain.acquire_step("a");
-  store->execute(Plan(step).within(20ms).cancelled_by(canceller.stop.get_token()),
-                 Completion(
-                     [](void* self, const Outcome& outcome) noexcept {
-                       auto& it = *static_cast<Canceller*>(self);
-                       it.stop.request_stop();
-                       it.asked.completion()(outcome);
-                     },
-                     &canceller));
-  for (std::size_t i = 0; i < others.size(); ++i) {
-    bucket.ask(others[i], "b", 20s, canceller.stop.get_token());
-  }
-  CHECK(canceller.asked.wait().error == Failure::unknown);
-  CHECK(others.wait());
-  CHECK(others.count([](const Asked& c) { return c.error == Errc::unknown; }) == others.size());
-  server.resume();
-  CHECK_FALSE(bucket.error("c"));
-}
-
 TEST_CASE_METHOD(SharedServer, "a completion makes room for the next call", "[redis]") {
   RedisOptions options = socket_options(server);
   options.max_in_flight = 1;

@@ -1,10 +1,10 @@
 // Request ids and alternatives on a real server: a plan that is asked again is charged once, and
 // one alternative is charged in one round trip. Threading: the test's thread.
+#include <array>
 #include <string>
 #include <vector>
 
 #include "sluice/sluice.hpp"
-#include "src/testing/generators.hpp"
 #include "tests/catch.hpp"
 #include "tests/redis/real/real.hpp"
 
@@ -13,11 +13,7 @@ using namespace sluice;
 
 namespace {
 
-using testing::detail::Configuration;
-using testing::detail::Generator;
-
 constexpr RequestId id{7, 8};
-constexpr Word limit = 100;
 
 /// The record's key for steps with the tag "t".
 std::string record_key() {
@@ -25,54 +21,16 @@ std::string record_key() {
   return render(Key{"t", {name.data(), name.size()}});
 }
 
-/// Two steps for each kind that spends, fixed and variable states, under one tag: takes of a unit
-/// of 100.
-class EveryKind {
- public:
-  EveryKind() {
-    add("a");
-    add("b");
+/// Plans of two limits of 100, one of a fixed state and one of a variable state.
+struct Once : SharedStore {
+  const TokenBucket bucket{*store, "bucket", Quota::per(1, 1h).burst(100)};
+  const SlidingWindow windows{*store, "windows", {{100, 1h}}};
+  const std::array<Step, 2> steps{bucket.acquire_step("t"), windows.acquire_step("t")};
+  const Plan plan = Plan(steps).idempotent(id);
+
+  [[nodiscard]] bool are_charged_once() const {
+    return bucket.peek("t").remaining == 99 && windows.peek("t").remaining == 99;
   }
-
-  [[nodiscard]] std::vector<Step> takes() const {
-    return make([](const Generator& generator) { return generator.spender->acquire; });
-  }
-
-  /// How much of each has been spent.
-  [[nodiscard]] std::vector<Word> spent(Store& store) const {
-    std::vector<Word> spent;
-    for (const Step& look :
-         make([](const Generator& generator) { return generator.spender->peek; })) {
-      spent.push_back(limit - decide(store, Plan(look).within(20s)).remaining);
-    }
-    return spent;
-  }
-
-  [[nodiscard]] std::size_t size() const { return names_.size(); }
-
- private:
-  void add(const std::string& prefix) {
-    for (const Generator& generator : testing::detail::generators()) {
-      if (generator.spender == nullptr) continue;
-      generators_.push_back(&generator);
-      configs_.push_back(generator.spender->frozen(limit));
-      generator.spender->ask(configs_.back().args, 1);
-      names_.push_back(prefix + std::to_string(static_cast<int>(generator.kind)));
-    }
-  }
-
-  [[nodiscard]] std::vector<Step> make(const auto& row) const {
-    std::vector<Step> steps;
-    for (std::size_t i = 0; i < names_.size(); ++i) {
-      steps.push_back({row(*generators_[i]), Key{"t", names_[i]}, configs_[i].args, nullptr,
-                       configs_[i].table});
-    }
-    return steps;
-  }
-
-  std::vector<const Generator*> generators_;
-  std::vector<Configuration> configs_;
-  std::vector<std::string> names_;
 };
 
 FirstOf accounts(const TokenBucket& keys, std::initializer_list<const char*> names) {
@@ -83,28 +41,21 @@ FirstOf accounts(const TokenBucket& keys, std::initializer_list<const char*> nam
 
 }  // namespace
 
-TEST_CASE_METHOD(SharedStore, "an id survives lost scripts, and lives for ten minutes",
-                 "[redis][once]") {
-  const EveryKind kinds;
-  const auto steps = kinds.takes();
-  const Plan plan = Plan(steps).idempotent(id);
+TEST_CASE_METHOD(Once, "an id survives lost scripts, and lives for ten minutes", "[redis][once]") {
   const Decision first = decide(*store, plan);
   for (int i = 0; i < 3; ++i) {
     admin({"SCRIPT", "FLUSH"});
     CHECK(decide(*store, plan) == first);
   }
-  CHECK(kinds.spent(*store) == std::vector<Word>(kinds.size(), 1));
+  CHECK(are_charged_once());
   const Word ttl = admin({"PTTL", record_key()}).integer;
   CHECK(ttl > id_kept_for / 1ms + 60'000);  // also for a clock that is set back
   CHECK(ttl <= id_kept_for / 1ms + 61'000);
 }
 
-TEST_CASE_METHOD(SharedStore,
+TEST_CASE_METHOD(Once,
                  "what is no record under an id's key is a typed error, and nothing is charged",
                  "[redis][once]") {
-  const EveryKind kinds;
-  const auto steps = kinds.takes();
-  const Plan plan = Plan(steps).idempotent(id);
   CHECK(decide(*store, plan).allowed);
   const std::string record = admin({"GET", record_key()}).text;
   const auto with = [&](std::size_t at, char byte) {
@@ -153,7 +104,7 @@ TEST_CASE_METHOD(SharedStore,
   static_cast<void>(decide(*store, plan, error));
   CHECK(error == Errc::wrong_type);
   CHECK(store->stats().protocol_errors == 0);
-  CHECK(kinds.spent(*store) == std::vector<Word>(kinds.size(), 1));
+  CHECK(are_charged_once());
 }
 
 TEST_CASE_METHOD(SharedStore,
