@@ -266,32 +266,6 @@ TEST_CASE("every form of a call that throws tells why there is no connection", "
   CHECK_FALSE(has(what_of([&] { return bucket.try_acquire("a", 11); }), "SELECT"));
 }
 
-TEST_CASE("a server that turns out to be a replica is quoted until there is another connection",
-          "[fake][reason]") {
-  const std::string words = "READONLY You can't write against a read only replica";
-  FakeServer server([&](Peer& peer, int number) {
-    if (number > 0) return peer.wait_for_close();
-    while (peer.read_call()) {
-      if (!peer.send("-" + words + ".\r\n")) return;
-    }
-  });
-  Events events;
-  RedisOptions options = options_for(server);
-  options.on_event = events.listener();
-  const auto store = make_redis_store(options);
-  const TokenBucket bucket(*store, "api", quota);
-  for (int i = 0; i < 5; ++i) {
-    std::error_code error;
-    static_cast<void>(decide(*store, Plan(bucket.acquire_step("a")).within(100ms), error));
-    CHECK(error == Errc::read_only);
-  }
-  const std::string text =
-      what_of([&] { return decide(*store, Plan(bucket.acquire_step("a")).within(50ms)); });
-  CHECK(has(text, "connection to " + address_of(options) + ": " + words));
-  CHECK(events.count(Kind::lost, RedisStep::serve, words) == 1);
-  CHECK(store->stats().last_failure->error == Errc::read_only);
-}
-
 TEST_CASE("an event tells each connection, and why it was lost", "[fake][reason]") {
   FakeServer server([](Peer& peer, int number) {
     const auto first = peer.read_call();

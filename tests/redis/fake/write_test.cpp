@@ -196,23 +196,6 @@ std::vector<std::size_t> boundaries(std::size_t bytes) {
 
 }  // namespace
 
-TEST_CASE("a caller writes to an idle connection itself, and behind other calls it does not",
-          "[fake]") {
-  Hesitant hesitant;
-  const Rig& rig = hesitant.rig;
-  settle(rig);
-  hesitant.speaks = false;
-  Asked first, second;
-  rig.ask(first, 1h);
-  const Sending sending;
-  rig.ask(second, 1h);
-  hesitant.speaks = true;
-  CHECK_FALSE(first.wait().error);
-  CHECK_FALSE(second.wait().error);
-  CHECK(first.decision.at < second.decision.at);
-  CHECK_FALSE(sending.happened());
-}
-
 TEST_CASE("what a socket does not take of a caller's write follows, in order", "[fake]") {
   const Rig rig([](Peer& peer, int) { serve_well(peer); }, reconnect_soon);
   const std::size_t takes = GENERATE(0U, 1U, 1000U);
@@ -337,36 +320,4 @@ TEST_CASE("of a write that breaks off, what the socket took no byte of is decide
     });
     CHECK(happened);
   }
-}
-
-TEST_CASE("a call of which the socket took no byte ends as not executed if its time is over first",
-          "[fake]") {
-  std::atomic<bool> is_mute{false};
-  std::atomic<int> heard{0};
-  const Rig rig([&](Peer& peer, int number) {
-    if (number > 0) return peer.wait_for_close();  // does not let the client in
-    for (Word at = 1; const auto call = peer.read_call(); ++at) {
-      ++heard;
-      if (is_mute || !peer.send(allowing(*call, at))) return peer.wait_for_close();
-    }
-  });
-  const int fd = settle(rig).fd;
-  is_mute = true;
-  const int before = heard;
-  std::stop_source stop;
-  Asked late, stopped;
-  {
-    const Cut cut(fd, 0);
-    rig.ask(late, 50ms);
-    rig.ask(stopped, 1h, stop.get_token());
-    CHECK(late.wait().error == Errc::not_connected);
-  }
-  CHECK(stopped.answers == 0);
-  stop.request_stop();
-  CHECK(stopped.wait().error == Errc::cancelled);
-  Asked left;
-  rig.ask(left);
-  CHECK(left.answers == 0);
-  CHECK(heard == before);
-  CHECK(rig.stats().unknown == 0);
 }

@@ -47,36 +47,6 @@ inline CallPtr make_call(Asked& asked, std::uint64_t nonce, Time deadline = Time
   return call;
 }
 
-/// A pipeline and what it has sent.
-struct World {
-  explicit World(RedisScripts scripts = RedisScripts::eval, bool in_cluster = false)
-      : pipeline(scripts, 0, in_cluster) {}
-
-  Pipeline pipeline;
-  Time now = to_time(1'000'000);
-
-  /// What flush() sends to a socket that takes all, as commands.
-  std::vector<Command> flush() {
-    std::string out;
-    pipeline.flush(out, now);
-    pipeline.took(out, out.size());
-    std::vector<Command> commands;
-    while (auto command = take_command(out)) commands.push_back(std::move(*command));
-    CHECK(out.empty());
-    return commands;
-  }
-
-  Heard hear_error(std::string_view message) { return pipeline.hear_error(message, now); }
-
-  Heard answer(std::uint64_t nonce, Word at, std::size_t steps = 1) {
-    std::string bytes = payload(nonce, at, {});
-    for (std::size_t i = 0; i < steps; ++i) {
-      bytes += payload(0, 0, {{Verdict::allowed, 1, 0, 1}}).substr(16);
-    }
-    return pipeline.hear_string(bytes);
-  }
-};
-
 inline bool was_decided(const Asked& asked, Word at) {
   return asked.answers == 1 && !asked.error && asked.decision.allowed &&
          asked.decision.at == to_time(at) && asked.decision.source == Source::redis;

@@ -126,17 +126,6 @@ TEST_CASE("a full server is an error of its own, until it has room", "[redis]") 
   CHECK((first.answers > 0 ? first : second).error == std::error_code());
 }
 
-TEST_CASE_METHOD(SharedServer, "a connection that an operator kills is replaced", "[redis]") {
-  const auto store = connect_tcp(server);
-  const Bucket bucket(*store, quota);
-  for (std::uint64_t i = 1; i <= 3; ++i) {
-    CHECK_FALSE(bucket.error("a"));
-    CHECK(connections_named(admin, "sluice") == 1);
-    admin({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"});
-    REQUIRE(eventually([&] { return store->stats().connections == i + 1; }));
-  }
-}
-
 TEST_CASE(
     "a server without memory, replicas or a disk refuses before it charges; a replica is left",
     "[redis][C-087]") {
@@ -184,29 +173,6 @@ TEST_CASE("a server that is busy with another script says so, and recovers", "[r
   loop.join();
   REQUIRE(eventually([&] { return !bucket.error("b"); }));
   CHECK((*bucket).peek("a").remaining == 9);
-}
-
-TEST_CASE("calls that meet a server which is loading its data are decided when it has", "[redis]") {
-  RedisServer server({"enable-debug-command yes", "key-load-delay 1000", "rdbcompression no",
-                      "loading-process-events-interval-bytes 1024"});
-  const auto store = connect_socket(server);
-  const Bucket bucket(*store, quota);
-  RedisClient admin(server.unix_socket());
-  admin({"EVAL", "for i = 1, 300 do redis.call('SET', 'k' .. i, ARGV[1]) end", "0",
-         std::string(500, 'x')});  // several intervals of events
-  std::atomic<bool> over{false};
-  std::string reply;
-  std::thread reload([&] {
-    reply = admin({"DEBUG", "RELOAD"}).text;
-    over = true;
-  });
-  std::size_t wrong = 0;
-  while (!over) wrong += bucket.error("a") ? 1U : 0U;
-  reload.join();
-  CHECK(reply == "OK");
-  CHECK(info(admin, "errorstat_LOADING") != "");
-  CHECK(wrong == 0);
-  CHECK_FALSE(bucket.error("b"));
 }
 
 TEST_CASE("a cluster's redirections are typed errors", "[redis][C-013]") {
