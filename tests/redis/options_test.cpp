@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <type_traits>
 
+#include "backends/redis/connection/tls_session.hpp"
 #include "sluice/redis/redis_url.hpp"
 #include "tests/catch.hpp"
 #include "tests/redis/asking.hpp"
@@ -17,15 +18,27 @@ using namespace sluice::test;
 
 namespace {
 
-std::string complaint(const std::function<void(RedisOptions&)>& change) {
-  RedisOptions options;
-  change(options);
-  try {
-    const auto store = make_redis_store(options);
-  } catch (const std::invalid_argument& error) {
-    return error.what();
+using Changes =
+    std::vector<std::pair<std::function<void(RedisOptions&)>, std::string>>;  // and what is said
+
+/// Each change alone is refused with these words, or accepted without.
+void check(const RedisOptions& base, const Changes& changes) {
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    CAPTURE(i);
+    RedisOptions options = base;
+    changes[i].first(options);
+    std::string said;
+    try {
+      const auto store = make_redis_store(options);
+    } catch (const std::invalid_argument& error) {
+      said = error.what();
+    }
+    CHECK(said == (changes[i].second.empty() ? "" : "RedisOptions: " + changes[i].second));
   }
-  return "";
+}
+
+std::string bad_span(const std::string& name, const std::string& us) {
+  return name + " must be 1 us to 24 h, got " + us + " us";
 }
 
 template <class T>
@@ -96,100 +109,88 @@ void check(const std::string& sheet) {
 }  // namespace
 
 TEST_CASE("an option out of range is refused with its name and its range", "[options]") {
-  CHECK(complaint([](auto& o) { o.host = ""; }) == "RedisOptions: host must not be empty");
-  CHECK(complaint([](auto& o) { o.port = 0; }) == "RedisOptions: port must be 1 to 65535, got 0");
-  CHECK(complaint([](auto& o) { o.unix_socket = std::string(108, 'x'); }) ==
-        "RedisOptions: unix_socket must have at most 107 bytes, got 108");
-  CHECK(complaint([](auto& o) { o.username.assign(1, 'u'); }) ==
-        "RedisOptions: a username needs a password");
-  CHECK(complaint([](auto& o) {
-          o.password = "x";
-          o.credentials = [] { return RedisCredentials{}; };
-        }) == "RedisOptions: credentials and a password exclude each other");
-  CHECK(complaint([](auto& o) { o.max_in_flight = 0; }) ==
-        "RedisOptions: max_in_flight must be 1 to 1048576, got 0");
-  CHECK(complaint([](auto& o) { o.max_in_flight = (1U << 20) + 1; }) ==
-        "RedisOptions: max_in_flight must be 1 to 1048576, got 1048577");
-  CHECK(complaint([](auto& o) { o.call_timeout = 0us; }) ==
-        "RedisOptions: call_timeout must be 1 us to 24 h, got 0 us");
-  CHECK(complaint([](auto& o) { o.connect_timeout = -1us; }).find("connect_timeout") !=
-        std::string::npos);
-  CHECK(complaint([](auto& o) { o.stall_timeout = Span::max(); }).find("stall_timeout") !=
-        std::string::npos);
-  CHECK(complaint([](auto& o) { o.check_idle_after = 0us; }) ==
-        "RedisOptions: check_idle_after must be 1 us to 24 h, got 0 us");
-  CHECK(complaint([](auto& o) { o.reconnect_min = 0us; }).find("reconnect_min") !=
-        std::string::npos);
-  CHECK(complaint([](auto& o) { o.reconnect_max = 1us; }) ==
-        "RedisOptions: reconnect_max must be reconnect_min or more");
-  CHECK(complaint([](auto& o) { o.reconnect_max = Span::max(); }).find("reconnect_max") !=
-        std::string::npos);
-  CHECK(complaint([](auto& o) { o.key_prefix = "a{b"; }).find("no braces") != std::string::npos);
-  CHECK(complaint([](auto& o) { o.key_prefix = std::string(65, 'a'); }).find("64 bytes") !=
-        std::string::npos);
-}
-
-TEST_CASE("the options at their bounds are accepted", "[options]") {
-  CHECK(complaint([](auto& o) {
-          o.unix_socket = std::string(107, 'x');
-          o.port = 0;
-          o.max_in_flight = 1U << 20;
-          o.call_timeout = o.connect_timeout = o.stall_timeout = o.reconnect_max = 24h;
-          o.reconnect_min = 1us;
-          o.key_prefix = std::string(64, 'a');
-        }) == "");
+  const std::string most = std::to_string(Span::max().count());
+  const std::string key_prefix = "key_prefix must have at most 64 bytes and no braces";
+  check({},
+        {{[](auto& o) { o.host = ""; }, "host must not be empty"},
+         {[](auto& o) { o.port = 0; }, "port must be 1 to 65535, got 0"},
+         {[](auto& o) { o.unix_socket = std::string(108, 'x'); },
+          "unix_socket must have at most 107 bytes, got 108"},
+         {[](auto& o) { o.username = "u"; }, "a username needs a password"},
+         {[](auto& o) {
+            o.password = "x";
+            o.credentials = [] { return RedisCredentials{}; };
+          },
+          "credentials and a password exclude each other"},
+         {[](auto& o) { o.max_in_flight = 0; }, "max_in_flight must be 1 to 1048576, got 0"},
+         {[](auto& o) { o.max_in_flight = (1U << 20) + 1; },
+          "max_in_flight must be 1 to 1048576, got 1048577"},
+         {[](auto& o) { o.call_timeout = 0us; }, bad_span("call_timeout", "0")},
+         {[](auto& o) { o.connect_timeout = -1us; }, bad_span("connect_timeout", "-1")},
+         {[](auto& o) { o.stall_timeout = Span::max(); }, bad_span("stall_timeout", most)},
+         {[](auto& o) { o.check_idle_after = 0us; }, bad_span("check_idle_after", "0")},
+         {[](auto& o) { o.reconnect_min = 0us; }, bad_span("reconnect_min", "0")},
+         {[](auto& o) { o.reconnect_max = 24h + 1us; }, bad_span("reconnect_max", "86400000001")},
+         {[](auto& o) { o.reconnect_max = 1us; }, "reconnect_max must be reconnect_min or more"},
+         {[](auto& o) { o.key_prefix = "a{b"; }, key_prefix},
+         {[](auto& o) { o.key_prefix = "a}b"; }, key_prefix},
+         {[](auto& o) { o.key_prefix = std::string(65, 'a'); }, key_prefix},
+         {[](auto& o) {  // at the bounds
+            o.unix_socket = std::string(107, 'x');
+            o.port = 0;
+            o.max_in_flight = 1U << 20;
+            o.call_timeout = o.connect_timeout = o.stall_timeout = o.reconnect_max = 24h;
+            o.reconnect_min = 1us;
+            o.key_prefix = std::string(64, 'a');
+          },
+          ""}});
 }
 
 TEST_CASE("Sentinels that cannot be asked are refused", "[options]") {
-  const auto about = [](const std::function<void(RedisSentinel&)>& change) {
-    return complaint([&](RedisOptions& o) {
-      change(o.sentinel.emplace(RedisSentinel{.master = "m", .sentinels = {{"s1"}, {"s2"}}}));
-    });
-  };
-  CHECK(about([](auto&) {}).empty());
-  CHECK(about([](auto& s) { s.master = ""; }) == "RedisOptions: sentinel.master must not be empty");
-  CHECK(about([](auto& s) { s.sentinels.clear(); }) ==
-        "RedisOptions: sentinel.sentinels must not be empty");
-  CHECK(about([](auto& s) { s.sentinels[1].host = ""; }) ==
-        "RedisOptions: sentinel.sentinels: host must not be empty");
-  CHECK(about([](auto& s) { s.sentinels[1].port = 0; }) ==
-        "RedisOptions: sentinel.sentinels: port must be 1 to 65535, got 0");
-  CHECK(about([](auto& s) { s.username = "u"; }) ==
-        "RedisOptions: a sentinel.username needs a sentinel.password");
-  CHECK(about([](auto& s) {
-          s.username = "u";
-          s.password = "x";
-        }).empty());
-  CHECK(about([](auto& s) {
-          s.password = "x";
-          s.credentials = [] { return RedisCredentials{}; };
-        }) == "RedisOptions: sentinel.credentials and a sentinel.password exclude each other");
-  const std::string tls = about([](auto& s) { s.tls.emplace().key_file = "k"; });
-  CHECK((tls == "RedisOptions: sentinel.tls.certificate_file and sentinel.tls.key_file must be set "
-                "both or none" ||
-         tls == "RedisOptions: sentinel.tls is set, and this build of Sluice has no OpenSSL"));
+  RedisOptions base;
+  base.sentinel.emplace(RedisSentinel{.master = "m", .sentinels = {{"s1"}, {"s2"}}});
+  const std::string tls =
+      "sentinel.tls.certificate_file and sentinel.tls.key_file must be set both or none";
+  check(
+      base,
+      {{[](auto&) {}, ""},
+       {[](auto& o) { o.sentinel->master = ""; }, "sentinel.master must not be empty"},
+       {[](auto& o) { o.sentinel->sentinels.clear(); }, "sentinel.sentinels must not be empty"},
+       {[](auto& o) { o.sentinel->sentinels[1].host = ""; },
+        "sentinel.sentinels: host must not be empty"},
+       {[](auto& o) { o.sentinel->sentinels[1].port = 0; },
+        "sentinel.sentinels: port must be 1 to 65535, got 0"},
+       {[](auto& o) { o.sentinel->username = "u"; },
+        "a sentinel.username needs a sentinel.password"},
+       {[](auto& o) {
+          o.sentinel->username = "u";
+          o.sentinel->password = "x";
+        },
+        ""},
+       {[](auto& o) {
+          o.sentinel->password = "x";
+          o.sentinel->credentials = [] { return RedisCredentials{}; };
+        },
+        "sentinel.credentials and a sentinel.password exclude each other"},
+       {[](auto& o) { o.sentinel->tls.emplace().key_file = "k"; },
+        redis_detail::has_tls() ? tls
+                                : "sentinel.tls is set, and this build of Sluice has no OpenSSL"}});
 }
 
 TEST_CASE("a cluster excludes what one server has", "[options]") {
-  const auto about = [](const std::function<void(RedisOptions&)>& change) {
-    return complaint([&](RedisOptions& o) {
-      o.cluster = {{"n1"}, {"n2"}};
-      change(o);
-    });
-  };
-  CHECK(about([](auto&) {}).empty());
-  CHECK(about([](auto& o) { o.cluster[1].host = ""; }) ==
-        "RedisOptions: cluster: host must not be empty");
-  CHECK(about([](auto& o) { o.cluster[1].port = 0; }) ==
-        "RedisOptions: cluster: port must be 1 to 65535, got 0");
-  CHECK(about([](auto& o) {
-          o.sentinel.emplace(RedisSentinel{"m", {{"s"}}});
-        }) == "RedisOptions: cluster and sentinel exclude each other");
-  CHECK(about([](auto& o) { o.unix_socket = "/s"; }) ==
-        "RedisOptions: cluster and unix_socket exclude each other");
-  CHECK(about([](auto& o) { o.database = 1; }) ==
-        "RedisOptions: database must be 0 with cluster, got 1");
-  CHECK(about([](auto& o) { o.host = ""; }).empty());
+  RedisOptions base;
+  base.cluster = {{"n1"}, {"n2"}};
+  check(base,
+        {{[](auto&) {}, ""},
+         {[](auto& o) { o.host = ""; }, ""},
+         {[](auto& o) { o.cluster[1].host = ""; }, "cluster: host must not be empty"},
+         {[](auto& o) { o.cluster[1].port = 0; }, "cluster: port must be 1 to 65535, got 0"},
+         {[](auto& o) {
+            o.sentinel.emplace(RedisSentinel{"m", {{"s"}}});
+          },
+          "cluster and sentinel exclude each other"},
+         {[](auto& o) { o.unix_socket = "/s"; }, "cluster and unix_socket exclude each other"},
+         {[](auto& o) { o.database = 1; }, "database must be 0 with cluster, got 1"}});
 }
 
 TEST_CASE("a secret cannot be printed or compared, and is wiped when it moves", "[options]") {
