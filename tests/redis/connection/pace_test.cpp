@@ -193,6 +193,13 @@ TEST_CASE("a connection that decided a call, or held for 100 ms, ends the growth
            {"left, since the server cannot decide", behind(10s, false, true), never_longer},
            {"left, though it had decided", behind(0us, true, true), never_longer},
            {"left late, though it had decided", behind(10s, true, true), never_longer},
+           {"decided nothing, behind one that had",
+            [](ReconnectPace& pace) {
+              lose(pace, 0us, true);
+              fail(pace, 10);
+              return lose(pace, 0us, false);
+            },
+            never_longer},
            {"an attempt that took long",
             [](ReconnectPace& pace) {
               fail(pace, 10);

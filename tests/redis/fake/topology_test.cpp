@@ -269,6 +269,30 @@ TEST_CASE("a call that no Sentinel helps says that they refuse the login", "[fak
         std::string::npos);
 }
 
+TEST_CASE("a Sentinel that is mute behind the login is passed over", "[fake][sentinel]") {
+  FakeServer mute(
+      [](Peer& peer, int) {
+        if (peer.read_behind_login()) peer.wait_for_close();
+      },
+      FakeServer::Serving::at_once);
+  FakeServer master(node(no_map,
+                         [](const Command& asked) {
+                           return is_call(asked) ? allowing(asked, 1) : array({bulk("master")});
+                         }),
+                    FakeServer::Serving::at_once);
+  FakeServer sentinel(node(no_map,
+                           [&](const Command& asked) {
+                             return asked.at(1) == "GET-MASTER-ADDR-BY-NAME"
+                                        ? array({loopback, bulk(std::to_string(master.port()))})
+                                        : array({});
+                           }),
+                      FakeServer::Serving::at_once);
+  RedisOptions options = fake_sentinel(mute);
+  options.sentinel->sentinels.push_back({"127.0.0.1", sentinel.port()});
+  const auto store = make_redis_store(options);
+  CHECK_FALSE(Bucket(*store, quota).error("alice"));
+}
+
 TEST_CASE("a master that is replaced while the store logs in is not used", "[fake][sentinel]") {
   std::atomic<bool> is_greeted{false};  // the old master has heard ROLE
   std::atomic<bool> is_replaced{false};
