@@ -230,25 +230,20 @@ TEST_CASE("callers notice no failover on request, and no slot that moves", "[red
       all, [](const RedisEvent& event) { return event.kind == RedisEvent::Kind::map_changed; }));
 }
 
-TEST_CASE("scripts lost at every node are loaded again and no caller sees it", "[redis][cluster]") {
-  RedisCluster cluster;
-  check_lost_scripts(masters_of(cluster), cluster_options(cluster), "SCRIPT", 500us, 3);
-}
-
-TEST_CASE("functions are loaded at each node of a cluster", "[redis][cluster]") {
+TEST_CASE("scripts and functions are loaded at each node, once, and again when they are lost",
+          "[redis][cluster]") {
   RedisCluster cluster;
   RedisOptions options = cluster_options(cluster);
+  check_lost_scripts(masters_of(cluster), options, "SCRIPT", 500us, 3);
+  options.key_prefix = "other:";  // fresh keys
   options.scripts = RedisScripts::functions;
-
-  {  // once
+  {
     const auto store = make_redis_store(options);
     const Bucket bucket(*store, quota);
     for (const std::string& key : numbered_keys(40)) CHECK_FALSE(bucket.error(key));
     CHECK(store->stats().scripts_loaded == 3);
   }
-  {                                                                         // again and again
-    check_lost_scripts(masters_of(cluster), options, "FUNCTION", 60ms, 3);  // as often as at one
-  }
+  check_lost_scripts(masters_of(cluster), options, "FUNCTION", 60ms, 3);  // as often as at one
 }
 
 TEST_CASE("a request id is charged once, also when its slot has moved", "[redis][cluster]") {

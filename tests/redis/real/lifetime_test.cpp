@@ -157,18 +157,25 @@ TEST_CASE_METHOD(SharedStore, "a blocking call on the store's own thread fails i
   CHECK(bucket.peek("b").remaining == 1'000'000);
 }
 
-TEST_CASE("a forked child is told so, and does not disturb its parent", "[redis]") {
+TEST_CASE("a forked child is told so, hears nothing, and does not disturb its parent",
+          "[redis][watch]") {
   const RedisServer server;
   auto store = connect_tcp(server);
   const TokenBucket bucket(*store, "api", quota);
+  const Key key("a", "jobs");
+  std::atomic<int> heard{0};
+  auto watch = store->subscribe(key, [&] { ++heard; });
+  REQUIRE(eventually([&] { return store->stats().subscriptions == 1; }));
   CHECK(bucket.try_acquire("a"));
   const pid_t child = ::fork();
   if (child == 0) {
     std::error_code error;
     static_cast<void>(bucket.try_acquire("a", error));
-    const bool told = error == Errc::forked;
+    const bool is_told = error == Errc::forked && store->subscribe(key, [] {}) == nullptr;
+    store->notify(key);
+    watch.reset();
     store.reset();
-    ::_exit(told ? 0 : 1);
+    ::_exit(is_told ? 0 : 1);
   }
   for (int i = 0; i < 100; ++i) CHECK(bucket.try_acquire("a"));
   int status = -1;
@@ -177,6 +184,9 @@ TEST_CASE("a forked child is told so, and does not disturb its parent", "[redis]
   for (int i = 0; i < 100; ++i) CHECK(bucket.try_acquire("a"));
   CHECK(bucket.peek("a").remaining == 1'000'000 - 201);
   CHECK(store->stats().connections == 1);
+  CHECK(heard == 0);
+  store->notify(key);
+  CHECK(eventually([&] { return heard == 1; }));
 }
 
 TEST_CASE("children that are forked while all threads ask are told so", "[redis]") {

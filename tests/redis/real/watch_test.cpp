@@ -1,10 +1,6 @@
 // Wake-ups through a real server: they arrive elsewhere, and whatever becomes of them, calls go on.
 // Threading: as each test says.
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
 
 #include "sluice/extend/subscription.hpp"
 #include "sluice/limiters/concurrency_limiter.hpp"
@@ -93,30 +89,6 @@ TEST_CASE_METHOD(SharedServer, "a wake-up arrives in another store, for its key 
   CHECK(eventually([&] { return other.heard() == 1; }));
   CHECK(ears.heard() == 2);
   CHECK(subscriptions_of(admin, "app:{a}:jobs") == 1);
-}
-
-TEST_CASE("a forked child hears nothing, wakes nobody, and does not disturb its parent",
-          "[redis][watch]") {
-  const RedisServer server;
-  auto store = connect_tcp(server);
-  Ears ears(*store);
-  REQUIRE(subscribed(*store));
-  const pid_t child = ::fork();
-  if (child == 0) {
-    const bool well = store->subscribe(key, [] {}) == nullptr;
-    store->notify(key);
-    ears.watch.reset();
-    store.reset();
-    ::_exit(well ? 0 : 1);
-  }
-  int status = -1;
-  CHECK(::waitpid(child, &status, 0) == child);
-  CHECK(status == 0);
-  CHECK_FALSE(Bucket(*store, quota).error("a"));
-  CHECK(ears.heard() == 0);
-  store->notify(key);
-  CHECK(eventually([&] { return ears.heard() == 1; }));
-  CHECK(store->stats().subscriptions == 1);
 }
 
 TEST_CASE_METHOD(
