@@ -464,7 +464,7 @@ TEST_CASE("addresses that did not serve stand at the end, once each and the late
   RedisOptions options;
   options.host = "several.test";
   options.connect_timeout = 20s;
-  Found found{{endpoint_of(1), endpoint_of(2), endpoint_of(3), endpoint_of(4)}, {}};
+  Found found{{endpoint_of(1), endpoint_of(2), endpoint_of(3), endpoint_of(2), endpoint_of(4)}, {}};
   redis_detail::Names names(
       io, [&](const std::string&, std::uint16_t, const auto& done) { done(found); });
   redis_detail::Endpoints endpoints(options, names);

@@ -100,6 +100,13 @@ TEST_CASE("without a login that makes sense nothing is sent, and the call says s
   }
 }
 
+TEST_CASE("a reply to nothing behind the login ends the attempt", "[fake]") {
+  const auto talks = [](const std::string& name) -> std::string {
+    return name == "PING" ? "+PONG\r\n+PONG\r\n" : "+OK\r\n";
+  };
+  CHECK(ask(saying(talks), 100ms).error == Errc::not_connected);
+}
+
 TEST_CASE("reconnecting to a server that closes at once is bounded by the back-off",
           "[fake][C-036]") {
   const bool logs_in = GENERATE(false, true);

@@ -220,6 +220,23 @@ TEST_CASE("many threads share a TLS connection, with batches larger than the soc
   CHECK(store->stats().protocol_errors == 0);
 }
 
+TEST_CASE("a TLS connection that ends with a full socket leaves nothing to the next one",
+          "[redis][tls]") {
+  TlsServer server;
+  RedisOptions options = server.options();
+  options.stall_timeout = options.connect_timeout = 300ms;
+  options.max_in_flight = 100'000;
+  const auto store = make_redis_store(options);
+  const Bucket bucket(*store, quota);
+  REQUIRE(eventually([&] { return !bucket.error("a", 1s); }));
+  server.server.suspend();
+  Crowd crowd(40'000);
+  for (std::size_t i = 0; i < crowd.size(); ++i) bucket.ask(crowd[i], "a", 2s);
+  CHECK(crowd.wait());
+  server.server.resume();
+  CHECK(eventually([&] { return !bucket.error("a", 1s); }));
+}
+
 TEST_CASE("wake-ups travel by TLS", "[redis][tls]") {
   const TlsServer server;
   const auto store = make_redis_store(server.options());
