@@ -2,8 +2,11 @@
 // records larger than a read, and new keys in the middle. Threading: single-threaded.
 #include "backends/redis/connection/tls_session.hpp"
 
+#include <openssl/pem.h>
 #include <openssl/ssl.h>
 
+#include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <stdexcept>
 
@@ -173,6 +176,22 @@ TEST_CASE("a server is asked for server_name, or else for the host, but not for 
     CHECK(server.read().empty());
     CHECK(server.asked_name() == each.expected);
   }
+}
+
+TEST_CASE("the authorities of a folder are trusted, by the names that OpenSSL gives them",
+          "[tls]") {
+  Random random("the authorities of a folder are trusted, by the names that OpenSSL gives them");
+  const Certificates files;
+  BIO* const file = BIO_new_file(files.file("ca.pem").c_str(), "r");
+  X509* const ca = PEM_read_bio_X509(file, nullptr, nullptr, nullptr);
+  char name[16];
+  std::snprintf(name, sizeof name, "%08lx.0", X509_subject_name_hash(ca));
+  X509_free(ca);
+  BIO_free(file);
+  std::filesystem::create_symlink(files.file("ca.pem"), files.file(name));
+  ServerEnd server(files);
+  TlsSession client({.ca_folder = files.file("."), .server_name = "redis.test"}, "");
+  shake_hands(client, server, random);
 }
 
 TEST_CASE("what is sealed while the server wants another handshake is not lost", "[tls]") {

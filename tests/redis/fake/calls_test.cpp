@@ -278,6 +278,21 @@ TEST_CASE("a server that cannot decide any more is come back to by the back-off"
   CHECK(clock.now() - begin > 200ms);
 }
 
+TEST_CASE("a server that is left answers the calls that it has", "[fake]") {
+  const Rig rig(at_first([](Peer& peer) {
+    const auto first = peer.read_call();
+    const auto second = peer.read_call();
+    if (!first || !second || !peer.send("-READONLY a replica\r\n")) return;
+    std::this_thread::sleep_for(20ms);
+    if (peer.send(allowing(*second, 1))) peer.wait_for_close();
+  }));
+  Crowd crowd(2);
+  rig.ask_all(crowd);
+  REQUIRE(crowd.wait());
+  CHECK(crowd[0].decision.at >= to_time(500));
+  CHECK(crowd[1].decision.at == to_time(1));
+}
+
 TEST_CASE("requests that a mute server holds never exceed max_in_flight", "[fake]") {
   std::atomic<int> calls{0};
   std::atomic<bool> answers{false};

@@ -214,6 +214,7 @@ TEST_CASE("a proxy that ends connections at HELLO takes calls, and nothing else 
   CHECK_FALSE(rig.error());
   CHECK(rig.stats().connections == 1);
   CHECK(rig.stats().failed_attempts == 0);
+  CHECK(closed == 4);
   CHECK(rig.stats().subscriptions == 0);
 }
 
@@ -226,6 +227,23 @@ TEST_CASE("a server that ends one connection at HELLO is asked again", "[fake][v
   CHECK_FALSE(rig.error());
   CHECK(hellos > 1);
   CHECK(rig.store->health().nodes.at(0).version == "7.2.4");
+}
+
+TEST_CASE("a server is asked for its health once a second at most", "[fake]") {
+  std::atomic<int> infos{0};
+  const Rig rig(saying([&](const std::string& name) -> std::string {
+    if (name == "INFO") ++infos;
+    return name == "INFO" ? bulk("role:master") : name == "PING" ? "+PONG\r\n" : "+OK\r\n";
+  }));
+  const SystemClock clock;
+  const Time begin = clock.now();
+  for (int i = 0; i < 100; ++i) {
+    CHECK_FALSE(rig.error());
+    static_cast<void>(rig.store->health());
+  }
+  CHECK_FALSE(rig.error());
+  CHECK(infos >= 1);
+  CHECK(infos <= 2 + (clock.now() - begin) / 1s);
 }
 
 TEST_CASE("a connection that is dropped in silence while idle costs no call", "[fake][idle]") {

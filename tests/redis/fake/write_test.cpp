@@ -223,6 +223,7 @@ TEST_CASE("a call that its caller wrote ends when its own time is over", "[fake]
   const Rig& rig = hesitant.rig;
   const bool happened = eventually([&] {
     settle(rig);  // the store's thread sleeps for an hour, or for ever
+    CHECK(rig.error(-1us) == Errc::timed_out);
     hesitant.speaks = false;
     const Sending sending;
     const Time since = rig.store->clock().now();

@@ -343,7 +343,10 @@ TEST_CASE("an alternative whose node has failed is left out", "[redis][cluster][
   for (const std::string& name : names) static_cast<void>(keys.peek(name));  // connects
   const auto all = first_of({{{keys, names[0]}}, {{keys, names[1]}}, {{keys, names[2]}}});
   const std::size_t failed = cluster.master_of(cluster_slot(names[0]));
-  SECTION("it was killed") { cluster.kill(failed); }
+  SECTION("it was killed") {
+    cluster.kill(failed);
+    CHECK(eventually([&] { return !store->health().connected; }));
+  }
   SECTION("it hangs") { cluster.suspend(failed); }
 
   for (const std::size_t expected : {1U, 2U}) {
