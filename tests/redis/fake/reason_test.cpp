@@ -174,7 +174,7 @@ TEST_CASE("neither user nor password is shown, even if the server echoes them", 
       "-ERR with args beginning with: '" + canary_user.substr(0, 7) + "' '" + canary.substr(2, 9) +
           "'\r\n",
       "-ERR with args beginning with: '" + upper + "'\r\n",
-      "-ERR there is no user " + canary_user + "\r\n",
+      "-ERR there is no user " + canary_user.substr(7) + "\r\n",
       "-WRONGPASS " + std::string(198, 'x') + quoted + "\r\n",
       "HTTP/1.1 400 " + quoted + "\r\n\r\n"};
   for (const std::string& echo : echoes) {
