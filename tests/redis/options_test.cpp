@@ -1,6 +1,5 @@
 // Options out of range, secrets, and URLs of stores: what each form fills, and what is refused.
 // Threading: single-threaded.
-#include <array>
 #include <functional>
 #include <stdexcept>
 #include <type_traits>

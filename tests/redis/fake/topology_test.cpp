@@ -1,8 +1,6 @@
 // The store against nodes of a cluster that lie, and Sentinels that help nobody or replace the
 // master. Threading: the fixtures'.
 #include <array>
-#include <functional>
-#include <utility>
 
 #include "backends/redis/protocol/hash_slot.hpp"
 #include "tests/redis/fake/cluster.hpp"

@@ -2,7 +2,6 @@
 // lost scripts, request ids, stop requests, alternatives and rights, at each node as at a single
 // server. Threading: as each test says.
 #include "sluice/extend/subscription.hpp"
-#include "sluice/limiters/concurrency_limiter.hpp"
 #include "sluice/sluice.hpp"
 #include "tests/catch.hpp"
 #include "tests/redis/events.hpp"

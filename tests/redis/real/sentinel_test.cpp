@@ -6,7 +6,6 @@
 #include "tests/redis/real/real.hpp"
 #include "tests/redis/real/rights.hpp"
 #include "tests/redis/real/scripts.hpp"
-#include "tests/redis/traffic.hpp"
 #include "tests/support/redis_sentinels.hpp"
 
 using namespace sluice::test;

@@ -1,15 +1,12 @@
 // What a store tells of its calls and its servers; a name with a replica and a master behind it.
 // Threading: the tests'.
-#include <atomic>
 #include <boost/asio/local/stream_protocol.hpp>
-#include <future>
-#include <utility>
+#include <mutex>
 
 #include "backends/redis/client.hpp"
 #include "sluice/sluice.hpp"
 #include "tests/catch.hpp"
 #include "tests/redis/events.hpp"
-#include "tests/redis/fake/server.hpp"
 #include "tests/redis/protocol/pipeline_world.hpp"
 #include "tests/redis/real/real.hpp"
 

@@ -5,7 +5,6 @@
 #include "sluice/extend/subscription.hpp"
 #include "sluice/limiters/concurrency_limiter.hpp"
 #include "tests/catch.hpp"
-#include "tests/redis/fake/server.hpp"
 #include "tests/redis/real/real.hpp"
 
 using namespace sluice;
