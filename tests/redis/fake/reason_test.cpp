@@ -2,7 +2,6 @@
 // Threading: as calls_test.cpp; events come on the store's thread.
 #include <atomic>
 #include <future>
-#include <stdexcept>
 
 #include "backends/redis/connection/journal.hpp"
 #include "sluice/fallback_store.hpp"
@@ -217,20 +216,6 @@ TEST_CASE("a password of few letters makes no holes in what the server says", "[
       CHECK(rig.stats().last_failure->cause == (words == known ? known : hidden));
     }
   }
-}
-
-TEST_CASE("a listener that throws ends neither the I/O thread nor the process", "[fake][reason]") {
-  std::atomic<int> told{0};
-  const Rig rig(replying({{"SELECT", "-ERR DB index is out of range\r\n"}}),
-                [&](RedisOptions& options) {
-                  options.database = 99;
-                  options.on_event = [&](const RedisEvent&) {
-                    ++told;
-                    throw std::runtime_error("a listener's own");
-                  };
-                });
-  CHECK(eventually([&] { return told > 2; }));
-  CHECK(rig.stats().failed_attempts > 1);
 }
 
 TEST_CASE("words of the server are shown on one line, and not at any length", "[fake][reason]") {
