@@ -158,6 +158,16 @@ void Journal::note_loss(std::string_view address, std::string_view cause, Errc c
   return;
 }
 
+void Journal::note_answer(std::string_view address, std::string_view words, Errc code) noexcept
+    try {
+  auto text = std::make_shared<const std::string>(std::string(address) + ": " + presentable(words));
+  const std::lock_guard lock(mutex_);
+  reasons_[code] = std::move(text);
+  has_reasons_ = true;
+} catch (const std::bad_alloc&) {
+  return;
+}
+
 void Journal::tell() {
   const std::vector<RedisEvent> events = std::exchange(untold_, {});
   if (!options_.on_event) return;

@@ -49,6 +49,10 @@ class Journal {
   /// The connection is lost. Not recorded without memory.
   void note_loss(std::string_view address, std::string_view cause, Errc code) noexcept;
 
+  /// The server answered with an error whose words say more than its code. Not recorded without
+  /// memory.
+  void note_answer(std::string_view address, std::string_view words, Errc code) noexcept;
+
   /// Calls RedisOptions::on_event for the new events, which may destroy the store. REQUIRES: no
   /// lock is held.
   void tell();

@@ -185,7 +185,8 @@ bool Link::hear_all(Time now) {
     } else if (reply.kind == ServerReply::Kind::status) {
       heard = pipeline_.hear_status(reply.text);
     } else if (reply.kind == ServerReply::Kind::error) {
-      leave_if_unfit(reply.text);  // first, so that the failing call has the reason
+      note_answer(reply.text);  // first, so that the failing call has the reason
+      leave_if_unfit(reply.text);
       heard = pipeline_.hear_error(reply.text, now);
     } else if (reply.kind == ServerReply::Kind::integer) {
       heard = pipeline_.hear_integer();
@@ -397,6 +398,13 @@ void Link::drop(Errc oldest) noexcept {
 
 /// Records why the connection is closed: the first cause counts. `word`: the error of calls until
 /// there is another connection.
+/// What an error without a code of its own says is known to nobody but the server.
+void Link::note_answer(std::string_view words) noexcept {
+  const Errc word = error_of(words);
+  if (word != Errc::server_error) return;
+  context_.journal.note_answer(connection_.address(), words, word);
+}
+
 void Link::note_loss(std::string_view cause, Errc word) noexcept {
   if (!connected_ || loss_) return;
   loss_ = word;

@@ -151,6 +151,7 @@ class Link {
   void note_taken(std::size_t bytes) noexcept;
   void wait_to_write();
   void drop(Errc oldest = Errc::unknown) noexcept;
+  void note_answer(std::string_view words) noexcept;
   void note_loss(std::string_view cause, Errc word = Errc::not_connected) noexcept;
   void note_loss(const boost::system::error_code& error) noexcept;
   void arm(Time at);

@@ -252,6 +252,25 @@ TEST_CASE("every form of a call that throws tells why there is no connection", "
   CHECK_FALSE(has(what_of([&] { return bucket.try_acquire("a", 11); }), "SELECT"));
 }
 
+TEST_CASE("an error without a code of its own is told in the server's words, once",
+          "[fake][reason]") {
+  FakeServer server([](Peer& peer, int) {
+    for (int i = 0; const auto call = peer.read_call(); ++i) {
+      if (!peer.send(i % 2 == 0 ? "-ERR the backend \x1b is away\r\n" : allowing(*call, 1))) return;
+    }
+  });
+  const RedisOptions options = options_for(server);
+  const auto store = make_redis_store(options);
+  const TokenBucket bucket(*store, "api", quota);
+  const std::string part = address_of(options) + ": ERR the backend ? is away";
+  for (int i = 0; i < 2; ++i) {
+    CHECK(has(what_of([&] { return bucket.try_acquire("a"); }), part));
+    CHECK(what_of([&] { return bucket.try_acquire("a"); }).empty());
+    CHECK(eventually([&] { return !store->reason_of(Errc::server_error); }));
+  }
+  CHECK(store->stats().connections == 1);
+}
+
 TEST_CASE("an event tells each connection, and why it was lost", "[fake][reason]") {
   FakeServer server([](Peer& peer, int number) {
     const auto first = peer.read_call();
