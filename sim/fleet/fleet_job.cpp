@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "sim/fleet/fleet_run.hpp"
+#include "sim/scenario/effects.hpp"
 
 namespace sluice::sim::scenario {
 namespace {
@@ -223,8 +224,7 @@ Task<Admission> FleetRun::admit(Process& process, const Job& job, Attempt& attem
     co_return admission;
   }
   // Of two grants for one instant, the answer to the later one may be here first.
-  const bool on_time = process.limiter().is_some() && scenario_.clock.offset == Span{0} &&
-                       scenario_.clock.drift == 0;
+  const bool on_time = process.limiter().is_some() && !has_clocks(scenario_);
   const Time end = on_time && !admission.error && admission.is_charged()
                        ? admission.decision.at + admission.decision.retry_after
                        : world_.now();
@@ -259,9 +259,8 @@ Task<> FleetRun::ask_shadow(Process& process, const Job& job, bool obeyed) {
 
 /// What the limiter limits apart: a tenant, and a process if each has a limiter of its own.
 std::uint64_t FleetRun::index_of(const Process& process, const Job& job) const noexcept {
-  const bool alone = scenario_.limiter.scope == LimiterOptions::Scope::per_process;
   const std::uint64_t key = scenario_.limiter.by_key ? job.key : 0;
-  return key << 32 | (alone ? process.number() : 0);
+  return key << 32 | (is_alone(scenario_) ? process.number() : 0);
 }
 
 void FleetRun::note_grant(const Process& process, const Job& job, const Admission& admission) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sim/scenario/effects.hpp"
+
 namespace sluice::sim::scenario {
 namespace {
 
@@ -67,7 +69,7 @@ FleetRun::FleetRun(const Scenario& scenario, const MakeRehearsedClient& make)
   for (std::uint32_t number = 0; number < scenario.fleet.workers; ++number) {
     Worker& worker = workers_.emplace_back();
     worker.number = number;
-    if (scenario.clock.offset != Span{0} || scenario.clock.drift != 0) {
+    if (has_clocks(scenario)) {
       SeededRng rng = stream(scenario.seed, number, skew);
       const auto within = [&rng](Word most) {
         return static_cast<Word>(rng.below(static_cast<std::uint64_t>(2 * most + 1))) - most;
@@ -138,7 +140,6 @@ FleetRun::Load FleetRun::load() const noexcept {
 
 /// What the API tells of itself: to one worker if they share a limiter, else to each.
 Task<> FleetRun::sample_utilization() {
-  const bool alone = scenario_.limiter.scope == LimiterOptions::Scope::per_process;
   ResourceStats before;
   for (;;) {
     co_await sleep(scenario_.limiter.period);
@@ -149,7 +150,7 @@ Task<> FleetRun::sample_utilization() {
       const std::shared_ptr<Process> process = worker.process;
       if (!process) continue;
       co_await process->limiter().sample(busy);
-      if (!alone) break;
+      if (!is_alone(scenario_)) break;
     }
   }
 }

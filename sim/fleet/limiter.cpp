@@ -2,15 +2,12 @@
 
 #include <algorithm>
 
+#include "sim/scenario/effects.hpp"
 #include "sluice/asio.hpp"
 #include "sluice/asio/acquire.hpp"
 
 namespace sluice::sim::scenario {
 namespace {
-
-Word burst_of(const LimiterOptions& options) {
-  return options.burst != 0 ? options.burst : options.limit.events;
-}
 
 UtilizationOptions shedding_of(const LimiterOptions& options) {
   UtilizationOptions shedding;

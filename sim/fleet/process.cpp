@@ -22,10 +22,9 @@ Process::Process(World& world, Store& shared, const Link& link, Clock* clock,
   }
   if (scenario.client.adaptive) adaptive_rate_.emplace();
   const LimiterOptions& options = scenario.limiter;
-  const bool alone = options.scope == LimiterOptions::Scope::per_process;
-  const Word share = alone ? scenario.fleet.workers : 1;
+  const Word share = shares_of(scenario);
   Store*& store = store_;
-  if (alone) {
+  if (is_alone(scenario)) {
     own_ = make_virtual_store(world.clock());
     store = own_.get();
   } else {

@@ -101,9 +101,9 @@ bool counts_units(Limit kind) {
 void validate_learned_rate(const Scenario& s) {
   const LimiterOptions& l = s.limiter;
   if (l.kind != Limit::learned_rate) return;
-  const bool alone = l.scope == LimiterOptions::Scope::per_process;
   const double rate = static_cast<double>(l.limit.events) * 1'000'000 /
-                      static_cast<double>(l.limit.per.count()) / (alone ? s.fleet.workers : 1);
+                      static_cast<double>(l.limit.per.count()) /
+                      static_cast<double>(scenario::shares_of(s));
   require(rate >= 0.0001 && rate <= 10'000,
           "limiter.kind = \"learned_rate\" begins at limiter.limit, shared out where "
           "limiter.scope = \"per_process\": 0.0001/s to 10000/s, got " +
@@ -113,7 +113,7 @@ void validate_learned_rate(const Scenario& s) {
 void validate_limiter(const Scenario& s) {
   const LimiterOptions& l = s.limiter;
   require(l.limit.events >= 1, "limiter.limit must be 1 or more");
-  const bool alone = l.scope == LimiterOptions::Scope::per_process;
+  const bool alone = scenario::is_alone(s);
   require(!alone || l.limit.events >= s.fleet.workers || l.kind == Limit::token_bucket ||
               l.kind == Limit::learned_rate || l.kind == Limit::none,
           "limiter.limit of " + std::to_string(l.limit.events) + " cannot be shared out to " +
@@ -143,7 +143,7 @@ Word most_at_once(const LimiterOptions& l) {
   switch (l.kind) {
     case Limit::token_bucket:
     case Limit::concurrency:
-      return l.burst != 0 ? l.burst : l.limit.events;
+      return scenario::burst_of(l);
     case Limit::sliding_window:
     case Limit::fixed_window:
     case Limit::sliding_window_counter:
@@ -154,9 +154,7 @@ Word most_at_once(const LimiterOptions& l) {
 }
 
 void validate_cost(const Scenario& s) {
-  const bool alone = s.limiter.scope == LimiterOptions::Scope::per_process;
-  const Word share = alone ? s.fleet.workers : 1;
-  const Word most = std::max<Word>(most_at_once(s.limiter) / share, 1);
+  const Word most = std::max<Word>(most_at_once(s.limiter) / scenario::shares_of(s), 1);
   const Word cost = highest_cost(s);
   require(most_at_once(s.limiter) == 0 || cost <= most,
           "a job takes up to " + std::to_string(cost) + " units, and the limiter grants at most " +

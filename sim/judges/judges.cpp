@@ -27,10 +27,6 @@ Word forgiven(const Scenario& scenario, std::uint64_t lost_writes) {
   return static_cast<Word>(lost_writes) * highest_cost(scenario);
 }
 
-bool are_clocks_true(const Scenario& scenario) {
-  return scenario.clock.offset == Span{0} && scenario.clock.drift == 0;
-}
-
 struct Excess {
   Word units = 0;
   std::string what;
@@ -78,13 +74,12 @@ Excess aligned_excess(const testing::History& grants, Span per, Word limit) {
 /// By how much the grants exceed what the limiter promises.
 Excess find_excess(const Scenario& scenario, const testing::History& grants) {
   const LimiterOptions& options = scenario.limiter;
-  const bool alone = options.scope == LimiterOptions::Scope::per_process;
-  const Word share = alone ? scenario.fleet.workers : 1;
+  const Word share = shares_of(scenario);
   const auto& [events, per] = options.limit;
   const Word window = std::max<Word>(events / share, 1);
   switch (options.kind) {
     case Kind::token_bucket: {
-      const Word burst = std::max<Word>((options.burst != 0 ? options.burst : events) / share, 1);
+      const Word burst = std::max<Word>(burst_of(options) / share, 1);
       // Prefetched units are spent up to `hold` later.
       const Word held =
           options.hold == Span{0} ? 0 : events * options.hold.count() / (per.count() * share) + 1;
@@ -235,7 +230,7 @@ void judge_safety(const Scenario& scenario, const Recorder& recorder, std::uint6
   }
   result.figures[Metric::bound_excess] = static_cast<double>(excess);
 
-  const Span slack = are_clocks_true(scenario) ? scenario.store.timeout * 2 : Span::max();
+  const Span slack = has_clocks(scenario) ? Span::max() : scenario.store.timeout * 2;
   // By how much the answers to two calls differ in their delays.
   const Span jitter = scenario.store.from.max() - scenario.store.from.min();
   Word bypassed = 0;

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "sim/judges/judges.hpp"
+#include "sim/scenario/effects.hpp"
 #include "sluice/testing/invariants.hpp"
 #include "sluice/testing/text.hpp"
 
@@ -23,6 +24,8 @@ class LimiterJudge {
                RunResult& result)
       : scenario_(scenario),
         options_(scenario.limiter),
+        alone_(is_alone(scenario)),
+        burst_(burst_of(scenario.limiter)),
         recorder_(recorder),
         forgets_(lost_writes != 0),
         disturbed_(std::ranges::any_of(scenario.faults, concerns_limiter)),
@@ -30,30 +33,21 @@ class LimiterJudge {
 
   void judge() {
     if (recorder_.truncated) return;
-    const bool on_time = scenario_.clock.offset == Span{0} && scenario_.clock.drift == 0;
+    const bool on_time = !has_clocks(scenario_);
     if (!recorder_.leases.empty() && !forgets_) {
       judge_places();
       const bool in_line = options_.wait == LimiterOptions::Wait::queue && !options_.gates;
       if (on_time && in_line) judge_vacancies();
     }
     if (!recorder_.closures.empty() && !forgets_) judge_gates();
-    if (!recorder_.polls.empty() && has_hints() && (is_alone() || !disturbed_)) judge_hints();
+    if (!recorder_.polls.empty() && has_hints() && (alone_ || !disturbed_)) judge_hints();
     if (is_remote()) judge_local();
     if (on_time && is_worked_off()) judge_idle();
   }
 
  private:
-  [[nodiscard]] bool is_alone() const {
-    return options_.scope == LimiterOptions::Scope::per_process;
-  }
-  [[nodiscard]] bool is_remote() const { return !is_alone() && options_.kind != Kind::none; }
-  [[nodiscard]] Word share() const {
-    return is_alone() ? static_cast<Word>(scenario_.fleet.workers) : 1;
-  }
-  /// Of a bucket, or the places.
-  [[nodiscard]] Word burst() const {
-    return options_.burst != 0 ? options_.burst : options_.limit.events;
-  }
+  [[nodiscard]] bool is_remote() const { return !alone_ && options_.kind != Kind::none; }
+  [[nodiscard]] Word places() const { return std::max<Word>(burst_ / shares_of(scenario_), 1); }
 
   void object(const char* judge, const testing::Checked& breach) {
     if (breach) result_.objections.push_back({judge, breach->what});
@@ -67,13 +61,13 @@ class LimiterJudge {
       std::ranges::stable_sort(sorted, {}, [](const testing::LeaseRecord& event) {
         return std::pair(event.at, event.fence);
       });
-      object(places_judge, testing::check_leases(sorted, std::max<Word>(burst() / share(), 1)));
+      object(places_judge, testing::check_leases(sorted, places()));
     }
   }
 
   /// Before the first fault, after which places may be held of which nobody knows.
   void judge_vacancies() {
-    if (scenario_.jobs.critical != 0 || is_alone()) return;
+    if (scenario_.jobs.critical != 0 || alone_) return;
     result_.judges.emplace_back(vacancy_judge);
     const Time calm = start() + undisturbed(scenario_);
     const auto lines = waits_between(Time{}, calm);
@@ -84,8 +78,7 @@ class LimiterJudge {
       std::erase_if(sorted, [calm](const testing::LeaseRecord& event) { return event.at >= calm; });
       std::ranges::stable_sort(sorted, {}, &testing::LeaseRecord::at);
       object(vacancy_judge,
-             testing::check_places(found->second, sorted, std::max<Word>(burst() / share(), 1),
-                                   longest_vacancy));
+             testing::check_places(found->second, sorted, places(), longest_vacancy));
     }
   }
 
@@ -130,7 +123,7 @@ class LimiterJudge {
       std::ranges::stable_sort(decided, {}, &testing::Event::at);
       const auto same = std::ranges::adjacent_find(decided, {}, &testing::Event::at);
       // The store decides several plans of one instant in an order that their answers do not tell.
-      if (!is_alone() && same != decided.end()) continue;
+      if (!alone_ && same != decided.end()) continue;
       object(hints_judge, testing::check_hints(decided));
     }
   }
@@ -156,7 +149,7 @@ class LimiterJudge {
       if (options_.kind == Kind::token_bucket) {
         // A reservation is rounded up to a microsecond.
         const Word rounding = events / (per.count() * workers) + 1;
-        const Word most = burst() / workers + rounding + held;
+        const Word most = burst_ / workers + rounding + held;
         object(local_judge, testing::check_rate(sorted, {most, events, per * workers}));
       } else if (options_.kind == Kind::sliding_window) {
         object(local_judge, testing::check_window(sorted, per, events / workers + held));
@@ -171,7 +164,7 @@ class LimiterJudge {
   /// grant.
   [[nodiscard]] bool is_worked_off() const {
     return options_.kind == Kind::token_bucket && options_.wait == LimiterOptions::Wait::queue &&
-           options_.hold == Span{0} && !options_.gates && !is_alone();
+           options_.hold == Span{0} && !options_.gates && !alone_;
   }
 
   [[nodiscard]] Time start() const { return recorder_.stopped - scenario_.duration; }
@@ -215,7 +208,7 @@ class LimiterJudge {
     const auto& [events, per] = options_.limit;
     const Word rate = events * 1'000'000 / per.count() + 1;  // a second
     const Word spare = (lost + scenario_.fleet.workers) * highest_cost(scenario_);
-    const testing::RateBound bound{burst() + idle_seconds * rate + spare, events * 9, per * 10};
+    const testing::RateBound bound{burst_ + idle_seconds * rate + spare, events * 9, per * 10};
     for (const auto& [index, waits] : waits_between(from, to)) {
       const bool failed = std::ranges::any_of(
           waits, [](const testing::Wait& wait) { return wait.end == End::failed; });
@@ -226,6 +219,8 @@ class LimiterJudge {
 
   const Scenario& scenario_;
   const LimiterOptions& options_;
+  bool alone_;
+  Word burst_;
   const Recorder& recorder_;
   bool forgets_;
   bool disturbed_;

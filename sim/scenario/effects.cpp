@@ -14,6 +14,22 @@ bool is_prefetched(LimiterOptions::Kind kind) noexcept {
          kind == Kind::sliding_window_counter;
 }
 
+bool is_alone(const Scenario& scenario) noexcept {
+  return scenario.limiter.scope == LimiterOptions::Scope::per_process;
+}
+
+Word shares_of(const Scenario& scenario) noexcept {
+  return is_alone(scenario) ? Word{scenario.fleet.workers} : 1;
+}
+
+Word burst_of(const LimiterOptions& limiter) noexcept {
+  return limiter.burst != 0 ? limiter.burst : limiter.limit.events;
+}
+
+bool has_clocks(const Scenario& scenario) noexcept {
+  return scenario.clock.offset != Span{0} || scenario.clock.drift != 0;
+}
+
 namespace {
 
 using S = Scenario;
@@ -40,7 +56,7 @@ bool has_shadow(const S& s) {
   return s.limiter.shadow != Limit::none && s.limiter.kind != Limit::ideal;
 }
 bool has_gates(const S& s) { return s.limiter.gates && s.limiter.kind != Limit::ideal; }
-bool is_shared(const S& s) { return s.limiter.scope == LimiterOptions::Scope::shared; }
+bool is_shared(const S& s) { return !is_alone(s); }
 bool asks_store(const S& s) { return is_shared(s) && (limits(s) || has_gates(s) || has_shadow(s)); }
 bool hears_of_failures(const S& s) {
   return asks_store(s) && s.store.on_failure == StoreOptions::OnFailure::error;
@@ -251,8 +267,7 @@ std::string_view fault_needs(const S& s, Fault kind) {
       (kind == Fault::store_slow ? s.store.service : s.upstream.latency).max() == Span{0};
   if (kind == Fault::store_slow && takes_no_time) return "a store.service above 0s";
   if (kind == Fault::upstream_slow && takes_no_time) return "an upstream.latency above 0s";
-  const bool has_clocks = s.clock.offset != Span{0} || s.clock.drift != 0;
-  return kind == Fault::clock_step && !has_clocks ? clocks : std::string_view();
+  return kind == Fault::clock_step && !has_clocks(s) ? clocks : std::string_view();
 }
 
 /// Whether `factor` times this number is the number again.

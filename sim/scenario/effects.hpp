@@ -11,6 +11,14 @@ namespace sluice::sim::scenario {
 /// Whether limiter.hold has an effect on a limiter of this kind.
 [[nodiscard]] bool is_prefetched(LimiterOptions::Kind kind) noexcept;
 
+/// Whether each process has a limiter of its own, and among how many the limit is shared out.
+[[nodiscard]] bool is_alone(const Scenario& scenario) noexcept;
+[[nodiscard]] Word shares_of(const Scenario& scenario) noexcept;
+/// Of a bucket, or the places of a concurrency limiter.
+[[nodiscard]] Word burst_of(const LimiterOptions& limiter) noexcept;
+/// Whether workers have clocks of their own, which are not those of the store.
+[[nodiscard]] bool has_clocks(const Scenario& scenario) noexcept;
+
 /// What a parameter needs to have an effect, as it is printed for people; "": nothing.
 [[nodiscard]] std::string needs_of(std::string_view path);
 
