@@ -267,7 +267,7 @@ void validate(const Scenario& scenario) {
   scenario::validate_values(scenario);
   for (const scenario::Parameter& parameter : scenario::parameters()) {
     const std::string why = scenario::idle(scenario, parameter.path);
-    require(why.empty() || !parameter.differs(scenario), why);
+    require(why.empty() || !parameter.differs(scenario, {}), why);
   }
   for (const FaultPlan& fault : scenario.faults) {
     const std::string why = scenario::idle(scenario, fault);

@@ -138,8 +138,8 @@ std::string form(const ClientOptions::Retries&) { return names_of(retries); }
 
 // The rows of the table, by how their values are read.
 template <auto section, auto member>
-bool differs(const Scenario& scenario) {
-  return !(scenario.*section.*member == Scenario{}.*section.*member);
+bool differs(const Scenario& a, const Scenario& b) {
+  return !(a.*section.*member == b.*section.*member);
 }
 template <auto section, auto member>
 std::string form_of_member() {
@@ -197,10 +197,11 @@ using K = ClockOptions;
 const Parameter table[] = {
     {"run.duration", "1min", "virtual time", false,
      [](S& s, const Texts& t) { read(t.front(), s.duration); },
-     [](const S& s) { return s.duration != S{}.duration; }, [] { return form(S{}.duration); }},
+     [](const S& a, const S& b) { return a.duration != b.duration; },
+     [] { return form(S{}.duration); }},
     {"run.warm_up", "0s", "what comes earlier counts in no figure; auto: pilots find it by MSER-5",
      false, [](S& s, const Texts& t) { s.warm_up = parse_warm_up(t.front()); },
-     [](const S& s) { return s.warm_up != S{}.warm_up; },
+     [](const S& a, const S& b) { return a.warm_up != b.warm_up; },
      [] { return form(S{}.warm_up) + ", or auto"; }},
     {"run.events_per_instant", "10000000",
      "so many at one instant, beyond 100 for each job of a burst or trace, end the run", false,
@@ -208,7 +209,7 @@ const Parameter table[] = {
        s.events_per_instant =
            static_cast<std::uint64_t>(parse_count(t.front(), 1000, 1'000'000'000'000));
      },
-     [](const S& s) { return s.events_per_instant != S{}.events_per_instant; },
+     [](const S& a, const S& b) { return a.events_per_instant != b.events_per_instant; },
      [] { return std::string("1000 to 1000000000000"); }},
 
     count<&S::fleet, &F::workers, 1, 5000>("fleet.workers", "10", "worker processes, 1 to 5000"),
@@ -361,21 +362,22 @@ const Parameter table[] = {
 
 std::span<const Parameter> parameters() { return table; }
 
+const Parameter& parameter(std::string_view path) {
+  const auto* const found = std::ranges::find(table, path, &Parameter::path);
+  if (found != std::end(table)) return *found;
+  std::vector<std::string_view> paths;
+  for (const Parameter& each : table) paths.push_back(each.path);
+  throw std::invalid_argument(std::string(path) + ": there is no such parameter" +
+                              did_you_mean(path, paths));
+}
+
 void set(Scenario& scenario, std::string_view path, const Texts& texts) {
-  const auto* const found =
-      std::find_if(std::begin(table), std::end(table),
-                   [path](const Parameter& parameter) { return parameter.path == path; });
-  if (found == std::end(table)) {
-    std::vector<std::string_view> paths;
-    for (const Parameter& parameter : table) paths.push_back(parameter.path);
-    throw std::invalid_argument(std::string(path) + ": there is no such parameter" +
-                                did_you_mean(path, paths));
-  }
+  const Parameter& found = parameter(path);
   try {
-    if (!found->is_list && texts.size() != 1) {
+    if (!found.is_list && texts.size() != 1) {
       throw std::invalid_argument("expected one value, got " + std::to_string(texts.size()));
     }
-    found->set(scenario, texts);
+    found.set(scenario, texts);
   } catch (const std::invalid_argument& error) {
     throw std::invalid_argument(std::string(path) + ": " + error.what());
   }

@@ -20,12 +20,15 @@ struct Parameter {
   std::string_view help;      ///< what it means, and its unit
   bool is_list = false;
   void (*set)(Scenario& scenario, const Texts& texts);
-  bool (*differs)(const Scenario& scenario);  ///< from its default
-  std::string (*form)();                      ///< which texts it takes, for people
+  bool (*differs)(const Scenario& a, const Scenario& b);  ///< in its value
+  std::string (*form)();                                  ///< which texts it takes, for people
 };
 
 /// In the order of Scenario's members.
 [[nodiscard]] std::span<const Parameter> parameters();
+
+/// Throws std::invalid_argument, with the nearest one, if there is none with this path.
+[[nodiscard]] const Parameter& parameter(std::string_view path);
 
 /// Sets one. Throws std::invalid_argument with the path, or, for one that does not exist, the
 /// nearest one that does.

@@ -35,6 +35,7 @@ Estimate difference_of(const Row& a, const Row& b, Metric metric, double confide
 
 void sweep(Study& study, const std::string& path, const std::vector<Texts>& values) {
   study.sweeps = {Sweep{path, values, command_line}};
+  study.sweeps.front().check();
   std::erase_if(study.expectations, [](const Expectation& each) {
     return !each.at.empty() || !each.at_values.empty();
   });

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <stdexcept>
 
 #include "sim/scenario/effects.hpp"
 
@@ -13,6 +14,20 @@ std::string joined(const Texts& texts) {
                          [](std::string all, const std::string& text) {
                            return std::move(all) + (all.empty() ? "" : ", ") + text;
                          });
+}
+
+void Sweep::check() const {
+  std::vector<Scenario> seen;
+  for (const Texts& value : values) {
+    Scenario now;
+    set(now, path, value);
+    for (std::size_t i = 0; i < seen.size(); ++i) {
+      if (values[i] != value && parameter(path).differs(seen[i], now)) continue;
+      throw std::invalid_argument(path + ": " + joined(values[i]) + " and " + joined(value) +
+                                  " are the same value; leave out one");
+    }
+    seen.push_back(std::move(now));
+  }
 }
 
 std::size_t Study::points() const noexcept {

@@ -36,6 +36,10 @@ struct Sweep {
   std::string path;
   std::vector<Texts> values;
   std::string where{};
+
+  /// Throws std::invalid_argument for what is no value of the parameter, and for one that is there
+  /// twice.
+  void check() const;
 };
 
 /// What a figure must be. It holds if the whole confidence interval lies in [least, most] and, with

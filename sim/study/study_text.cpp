@@ -32,13 +32,6 @@ std::string list(const std::vector<std::string>& texts) {
 
 std::string time(Span span) { return basic_string(fmt::format("{}us", span.count())); }
 
-bool is_list(std::string_view path) {
-  for (const Parameter& parameter : parameters()) {
-    if (parameter.path == path) return parameter.is_list;
-  }
-  return false;
-}
-
 std::string limit_text(const ApiLimit& limit) {
   return fmt::format("{}/{}us{}", limit.limit, limit.window.count(),
                      limit.aligned ? " aligned" : "");
@@ -72,7 +65,7 @@ std::string to_toml(const Study& study, std::string_view revision) {
   for (const auto& [section, values] : sections) {
     text += fmt::format("\n[{}]\n", section);
     for (const auto& [name, texts] : values) {
-      const bool many = is_list(section + "." + name);
+      const bool many = parameter(section + "." + name).is_list;
       text += fmt::format("{} = {}\n", name, many ? list(texts) : basic_string(texts.front()));
     }
   }

@@ -203,7 +203,7 @@ Variant read_variant(const toml::table& table, Scenario scratch) {
   return variant;
 }
 
-Sweep read_sweep(const toml::table& table, Scenario scratch) {
+Sweep read_sweep(const toml::table& table) {
   Sweep sweep;
   sweep.where = where(table);
   const Reader readers[] = {
@@ -218,7 +218,7 @@ Sweep read_sweep(const toml::table& table, Scenario scratch) {
   at(table, "[[sweep]]", [&] {
     if (sweep.values.empty()) expected("a list `values`", "");
     for (Texts& value : sweep.values) resolve(sweep.path, table, value);
-    for (const Texts& value : sweep.values) set(scratch, sweep.path, value);
+    sweep.check();
   });
   return sweep;
 }
@@ -414,7 +414,7 @@ class StudyReader {
   }
 
   void add_sweep(const toml::table& table) {
-    Sweep sweep = read_sweep(table, scratch_);
+    Sweep sweep = read_sweep(table);
     if (std::ranges::find(study_.sweeps, sweep.path, &Sweep::path) != study_.sweeps.end()) {
       fail(where(table), "[[sweep]]: " + sweep.path + " is swept twice");
     }

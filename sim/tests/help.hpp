@@ -1,14 +1,18 @@
-// What the tests of scenarios and studies share: messages, files and events. Threading: none.
+// What the tests of scenarios and studies share: messages, files, events and what judges say.
+// Threading: none.
 #pragma once
 
 #include <stdlib.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "sim/study/study.hpp"
 #include "sluice/sim/run.hpp"
 #include "tests/catch.hpp"
 
@@ -60,6 +64,23 @@ class Folder {
  private:
   std::filesystem::path path_;
 };
+
+/// The message for a file with this text after "schema = 1", without its folder; "" if it is good.
+inline std::string told_of_file(const std::string& text,
+                                const std::vector<std::string>& sets = {}) {
+  const Folder folder;
+  const auto file = folder.write("s.toml", "schema = 1\n" + text);
+  return folder.shortened(message_of([&] { return sim::scenario::load_study(file, sets); }));
+}
+
+/// Whether a judge objects to a run, and whether it has looked at it.
+inline bool objects(const sim::RunResult& result, std::string_view judge) {
+  return std::ranges::find(result.objections, judge, &sim::Objection::judge) !=
+         result.objections.end();
+}
+inline bool has_looked(const sim::RunResult& result, std::string_view judge) {
+  return std::ranges::find(result.judges, judge) != result.judges.end();
+}
 
 /// The events of this kind in a run.
 inline std::vector<sim::JobEvent> events_of(const sim::Scenario& scenario, sim::JobEvent::What what,

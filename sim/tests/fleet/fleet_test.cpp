@@ -21,7 +21,6 @@ using namespace sluice;
 using namespace sluice::sim;
 using namespace sluice::sim::scenario;
 using namespace std::chrono_literals;
-using test::contains_text;
 
 namespace {
 
@@ -193,25 +192,37 @@ TEST_CASE("faults of the network to the API begin, end, and strike a share of th
   CHECK(arrivals_per_call(s, result) == Approx(arrivals).margin(0.007));
 }
 
-TEST_CASE("what is lost on the way to the API calls for a timeout") {
-  Scenario s;
-  s.upstream.lost = 0.1;
-  CHECK_THROWS_WITH(validate(s), contains_text("upstream.lost needs client.timeout"));
-  s.upstream.lost = 0;
-  s.upstream.answer_lost = 0.1;
-  CHECK_THROWS_WITH(validate(s), contains_text("upstream.answer_lost needs client.timeout"));
+TEST_CASE("in the line of the fleet, nobody waits longer because others come elsewhere") {
+  Scenario s = test::plain();
+  s.arrivals.rate = {60, 1s};
+  s.limiter.kind = LimiterOptions::Kind::token_bucket;
+  s.limiter.limit = {60, 1s};
+  const double in_line = run(s).figures[Metric::wait_p99];
+  s.limiter.fleet_order = false;
+  CAPTURE(in_line, run(s).figures[Metric::wait_p99]);
+  CHECK(run(s).figures[Metric::wait_p99] > in_line);
+}
+
+TEST_CASE("the workers that a share is are rounded up") {
+  Scenario s = test::plain();
+  s.duration = 2s;
   s.client.timeout = 1s;
-  CHECK_NOTHROW(validate(s));
-  s = {};
+  s.faults = {{.kind = FaultPlan::Kind::upstream_cut, .share = 0.4}};
+  CHECK(run(s).workers == std::vector<double>{0, 0, 1});
+}
+
+TEST_CASE("decisions whose answers are lost have charged, those whose requests are lost have not") {
   using Kind = FaultPlan::Kind;
-  for (const Kind kind : {Kind::upstream_cut, Kind::upstream_loss, Kind::upstream_answers_lost}) {
-    s.faults = {{.kind = kind, .at = 1s, .length = 1s}};
-    CHECK_THROWS_WITH(validate(s), contains_text("needs client.timeout"));
-  }
-  s.faults = {{.kind = Kind::upstream_doubled, .at = 1s, .length = 1s}};
-  CHECK_NOTHROW(validate(s));
-  s.faults[0].factor = 2;
-  CHECK_THROWS_WITH(validate(s), contains_text("its factor must be 0 to 1"));
+  Scenario s = test::plain();
+  s.arrivals.kind = ArrivalOptions::Kind::bursts;
+  s.arrivals.bursts = {{4, 10s}, {4, 50s}};
+  s.limiter.kind = LimiterOptions::Kind::token_bucket;
+  s.limiter.wait = LimiterOptions::Wait::skip;
+  s.limiter.limit = {4, 24h};
+  s.store.on_failure = StoreOptions::OnFailure::closed;
+  s.faults = {{.kind = GENERATE(Kind::answers_lost, Kind::network_loss), .at = 5s, .length = 20s}};
+  const bool charged = s.faults[0].kind == Kind::answers_lost;
+  CHECK(run(s).figures[Metric::share_done] == (charged ? 0 : 50));
 }
 
 TEST_CASE("the workers of a fleet are busy at the same times") {

@@ -6,7 +6,6 @@
 #include "sim/judges/judges.hpp"
 #include "sim/scenario/effects.hpp"
 #include "sim/tests/help.hpp"
-#include "sim/tests/judges/objections.hpp"
 
 using namespace sluice;
 using namespace sluice::sim;
@@ -148,6 +147,9 @@ TEST_CASE("the order of a queue is judged") {
   SECTION("one that is left behind for ever") {
     overtaken(17, 1s);
     CHECK(objected());
+    recorder.counts.early_failures = 1;  // of the store, before any fault
+    CHECK_FALSE(objected());
+    recorder.counts.early_failures = 0;
     scenario.faults = {{.kind = FaultPlan::Kind::store_down, .at = 1s, .length = 1s}};
     CHECK_FALSE(objected());
   }

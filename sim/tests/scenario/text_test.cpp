@@ -246,8 +246,11 @@ TEST_CASE("every parameter's standard text is its default") {
   }
   for (const Parameter& parameter : parameters()) {
     CAPTURE(parameter.path);
-    CHECK_FALSE(parameter.differs(all));
+    CHECK_FALSE(parameter.differs(all, {}));
   }
+  set(all, "upstream.limits", {"10/s", "20/min"});
+  set(all, "upstream.limits", {"30/h"});  // and no other any more
+  CHECK(all.upstream.limits.size() == 1);
 }
 
 TEST_CASE("parameters that do not exist, and values that are none") {  // more: study/file_test.cpp
@@ -293,6 +296,13 @@ TEST_CASE("scenarios that contradict themselves") {
        "a job takes up to 11 units, and the limiter grants at most 10"},
       {{{"jobs.cost", "11"}, {"limiter.scope", "per_process"}},
        "a job takes up to 11 units, and the limiter grants at most 10"},
+      {{{"upstream.lost", "0.1"}}, "upstream.lost needs client.timeout"},
+      {{{"upstream.answer_lost", "0.1"}}, "upstream.answer_lost needs client.timeout"},
+      {{{"limiter.kind", "learned_rate"}, {"limiter.limit", "10001/s"}}, "0.0001/s to 10000/s"},
+      {{{"limiter.kind", "learned_rate"},
+        {"limiter.limit", "9/d"},
+        {"limiter.scope", "per_process"}},
+       "0.0001/s to 10000/s"},
       {{{"client.pause", "0s"}}, "client.pause must be 1us to 1d"},
       {{{"client.throttle", "0.5"}},
        "client.throttle must be 1 to 1000, or 0 for none, got 0.500000"},
@@ -320,6 +330,13 @@ TEST_CASE("scenarios that contradict themselves") {
     CHECK_THROWS_WITH(validate(s), test::contains_text(std::string(message)));
   }
   CHECK_NOTHROW(validate(Scenario{}));
+  Scenario s;
+  s.limiter.kind = LimiterOptions::Kind::learned_rate;
+  s.limiter.limit = {10'000, 1s};
+  CHECK_NOTHROW(validate(s));
+  s.upstream.lost = 0.1;
+  s.client.timeout = 1s;
+  CHECK_NOTHROW(validate(s));
 }
 
 TEST_CASE("faults that cannot be") {
@@ -331,12 +348,17 @@ TEST_CASE("faults that cannot be") {
       {{.kind = Kind::upstream_second, .length = 1s}, "needs a limit"},
       {{.kind = Kind::upstream_limit, .length = 1s}, "needs upstream.limits"},
       {{.kind = Kind::upstream_servers, .length = 1s}, "needs upstream.servers"},
-      {{.kind = Kind::worker_pause}, "needs a length"}};
+      {{.kind = Kind::worker_pause}, "needs a length"},
+      {{.kind = Kind::upstream_cut, .length = 1s}, "needs client.timeout"},
+      {{.kind = Kind::upstream_loss, .length = 1s}, "needs client.timeout"},
+      {{.kind = Kind::upstream_answers_lost, .length = 1s}, "needs client.timeout"}};
   Scenario s;
   for (const auto& [fault, message] : table) {
     s.faults = {fault};
     CHECK_THROWS_WITH(validate(s), test::contains_text(message));
   }
-  s.faults = {{.kind = Kind::store_down, .at = 1s, .length = 1s}};
-  CHECK_NOTHROW(validate(s));
+  for (const Kind kind : {Kind::store_down, Kind::upstream_doubled}) {
+    s.faults = {{.kind = kind, .at = 1s, .length = 1s}};
+    CHECK_NOTHROW(validate(s));
+  }
 }

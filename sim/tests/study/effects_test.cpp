@@ -2,35 +2,23 @@
 // is idle must not change the run. Threading: single-threaded.
 #include "sim/scenario/effects.hpp"
 
-#include <map>
 #include <sstream>
 
 #include "sim/fleet/fleet_run.hpp"
-#include "sim/scenario/parameters.hpp"
 #include "sim/study/study.hpp"
-#include "sim/tests/help.hpp"
-#include "sluice/sim/random.hpp"
-#include "tests/support/seed.hpp"
+#include "sim/tests/fleet/trouble.hpp"
 
 using namespace sluice;
 using namespace sluice::sim;
 using namespace sluice::sim::scenario;
 using namespace std::chrono_literals;
 using test::contains_text;
+using test::is_valid;
+using test::texts_of;
+using test::told_of_file;
+using test::Trouble;
 
 namespace {
-
-/// The texts of "path=text|text; path=text".
-std::map<std::string, std::vector<std::string>> texts_of(std::string_view all) {
-  std::map<std::string, std::vector<std::string>> texts;
-  std::istringstream entries{std::string(all)};
-  for (std::string entry; std::getline(entries >> std::ws, entry, ';');) {
-    std::istringstream alternatives(entry.substr(entry.find('=') + 1) + "|");
-    auto& of = texts[entry.substr(0, entry.find('='))];
-    for (std::string text; std::getline(alternatives >> std::ws, text, '|');) of.push_back(text);
-  }
-  return texts;
-}
 
 /// Other values of each parameter; the first one that a world does not have is tried.
 const auto others = texts_of(R"(
@@ -69,74 +57,6 @@ std::string fingerprint(const Scenario& scenario) {
   text << std::string(reinterpret_cast<const char*>(&counts), sizeof(counts));
   for (const bool refused : recorder.key_refused) text << refused;
   return text.str();
-}
-
-/// What a world in which as much as possible happens draws from: nearly every mode of every part.
-/// An empty text leaves the default.
-const auto troubles = texts_of(R"(
-run.duration=3s; fleet.workers=1|3|3|3; fleet.spread=equal|uneven;
-arrivals.kind=poisson|poisson|constant|on_off|mmpp|diurnal|spike|closed|bursts; arrivals.rate=60/s;
-arrivals.busy=90/s; arrivals.calm=20/s; arrivals.phase=500ms; arrivals.busy_for=300ms;
-arrivals.calm_for=300ms; arrivals.period=2s; arrivals.factor=5; arrivals.from=1s;
-arrivals.length=400ms; arrivals.clients=5; arrivals.think=exponential(100ms);
-arrivals.bursts=40 at 200ms; jobs.keys=1|3|3; jobs.pick=uniform|zipf|hot; jobs.critical=|0.3;
-jobs.patience=|300ms; limiter.kind=none|token_bucket|token_bucket|sliding_window|
-fixed_window|sliding_window_counter|slot_lock|concurrency|utilization_shedder|ideal;
-limiter.wait=queue|poll|skip; limiter.scope=shared|shared|per_process; limiter.limit=45/s;
-limiter.burst=6|6|0; limiter.by_key=|true; limiter.gates=|true; limiter.fleet_order=|false;
-limiter.hold=|300ms; limiter.shadow=||token_bucket|fixed_window; limiter.grace=50ms;
-limiter.full_after=500ms; limiter.rest_after=20s; limiter.period=100ms;
-store.on_failure=error|open|closed|local; upstream.limits=|30/s|30/s; upstream.servers=|3;
-upstream.queue=0|2; upstream.latency=log_normal(40ms, 160ms); upstream.failures=|0.1;
-upstream.doubled=|0.1; client.timeout=|120ms;
-client.retries=none|fixed|exponential|full|equal|decorrelated; client.pause=20ms; client.cap=100ms;
-client.attempts=1|4|1000000; client.budget=|10; client.breaker=|true; client.adaptive=|true;
-client.throttle=|1.5; client.throttle_window=500ms; clock.offset=|500ms;)");
-
-/// Such a world, and trouble.
-struct Trouble {
-  explicit Trouble(std::uint64_t seed) : rng(stream(seed, 0, 0x65666665)) {
-    for (const auto& [path, choices] : troubles) {
-      const std::string& text = choices[rng.below(choices.size())];
-      if (text.empty()) continue;
-      set(scenario, path, {text});
-      texts[path] = text;
-    }
-    if (!texts.contains("upstream.limits")) scenario.upstream.limits.clear();
-    using Kind = FaultPlan::Kind;
-    const FaultPlan all[] = {
-        {.kind = Kind::store_down, .at = 700ms, .length = 300ms},
-        {.kind = Kind::network_loss, .at = 1200ms, .length = 200ms, .factor = 0.5},
-        {.kind = Kind::store_failover, .at = 1500ms, .length = 50ms},
-        {.kind = Kind::worker_pause, .at = 1700ms, .length = 200ms},
-        {.kind = Kind::upstream_down, .at = 2000ms, .length = 200ms},
-        {.kind = Kind::upstream_second, .at = 1s, .limit = {8, 500ms}},
-    };
-    for (const FaultPlan& fault : all) {
-      if (rng.below(2) == 0) scenario.faults.push_back(fault);
-    }
-  }
-
-  SeededRng rng;
-  Scenario scenario;
-  std::map<std::string, std::string> texts;
-};
-
-bool is_valid(const Scenario& scenario) {
-  try {
-    validate_values(scenario);
-    return true;
-  } catch (const std::invalid_argument&) {
-    return false;
-  }
-}
-
-/// What load_study() says of a file with this text after "schema = 1", without its folder and name.
-std::string told(const std::string& text, const std::vector<std::string>& sets = {}) {
-  const test::Folder folder;
-  const auto file = folder.write("s.toml", "schema = 1\n" + text);
-  const auto what = folder.shortened(test::message_of([&] { return load_study(file, sets); }));
-  return what.starts_with("s.toml") ? what.substr(6) : what;
 }
 
 }  // namespace
@@ -243,7 +163,7 @@ TEST_CASE("a setting that another one disables is refused by name, with its line
   };
   for (const auto& [text, path, needs] : table) {
     CAPTURE(text);
-    const std::string what = told(text + "\n" + fast);
+    const std::string what = told_of_file(text + "\n" + fast);
     CHECK_THAT(what, contains_text(path + " does nothing here: it needs "));
     CHECK_THAT(what, contains_text(needs));
     // Its own line, of the lines behind "schema = 1".
@@ -254,7 +174,7 @@ TEST_CASE("a setting that another one disables is refused by name, with its line
       ++line;
       if (each.starts_with(key + " =")) break;
     }
-    CHECK_THAT(what, contains_text(":" + std::to_string(line) + ": "));
+    CHECK_THAT(what, contains_text("s.toml:" + std::to_string(line) + ": "));
   }
 }
 
@@ -290,12 +210,14 @@ TEST_CASE("a fault that does nothing, and a value that its kind does not take, a
   };
   for (const auto& [text, what] : table) {
     CAPTURE(text);
-    const std::string all = told("[[fault]]\n" + text);
+    const std::string all = told_of_file("[[fault]]\n" + text);
     CHECK_THAT(all, contains_text(what));
   }
-  CHECK_THAT(told("[judges]\nrecovery = \"1s\""), contains_text("does nothing without a fault"));
-  CHECK_THAT(told("[limiter]\ngates = true"), contains_text("limiter.gates need upstream.limits"));
-  CHECK_THAT(told("[[expect]]\nmetric = \"goodput\"\nleast = 1\nwithin = 2"),
+  CHECK_THAT(told_of_file("[judges]\nrecovery = \"1s\""),
+             contains_text("does nothing without a fault"));
+  CHECK_THAT(told_of_file("[limiter]\ngates = true"),
+             contains_text("limiter.gates need upstream.limits"));
+  CHECK_THAT(told_of_file("[[expect]]\nmetric = \"goodput\"\nleast = 1\nwithin = 2"),
              contains_text("within does nothing without equals"));
   Scenario s;
   s.limiter.most = 5;
@@ -309,17 +231,19 @@ TEST_CASE("what one variant, one value or one layer disables, another may use") 
   const std::string both =
       "[limiter]\nburst = 5\n[[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\"\n"
       "limiter.kind = \"none\"\n";
-  CHECK(told(both) == "");
-  CHECK(told(both, {"limiter.limit=50/s"}) == "");
-  CHECK(told(both, {"limiter.kind=none"}) == "");  // --set may disable a part of the file
-  CHECK_THAT(told(both, {"limiter.most=5"}), contains_text("--set: limiter.most does nothing"));
-  CHECK_THAT(told(both + "limiter.limit = \"5/s\"\n"), contains_text(":9: limiter.limit does"));
-  CHECK(told("[[sweep]]\nparameter = \"limiter.hold\"\nvalues = [\"0s\", \"1s\"]\n"
-             "[limiter]\nmost = 5\n") == "");
-  CHECK_THAT(told("[[sweep]]\nparameter = \"limiter.most\"\nvalues = [1, 2]\n"),
+  CHECK(told_of_file(both) == "");
+  CHECK(told_of_file(both, {"limiter.limit=50/s"}) == "");
+  CHECK(told_of_file(both, {"limiter.kind=none"}) == "");  // --set may disable a part of the file
+  CHECK_THAT(told_of_file(both, {"limiter.most=5"}),
+             contains_text("--set: limiter.most does nothing"));
+  CHECK_THAT(told_of_file(both + "limiter.limit = \"5/s\"\n"),
+             contains_text(":9: limiter.limit does"));
+  CHECK(told_of_file("[[sweep]]\nparameter = \"limiter.hold\"\nvalues = [\"0s\", \"1s\"]\n"
+                     "[limiter]\nmost = 5\n") == "");
+  CHECK_THAT(told_of_file("[[sweep]]\nparameter = \"limiter.most\"\nvalues = [1, 2]\n"),
              contains_text(":2: limiter.most does nothing"));
-  CHECK(told("[[fault]]\nkind = \"store_down\"\nfor = \"1s\"\n[[variant]]\nname = \"a\"\n"
-             "limiter.kind = \"none\"\n[[variant]]\nname = \"b\"\n") == "");
+  CHECK(told_of_file("[[fault]]\nkind = \"store_down\"\nfor = \"1s\"\n[[variant]]\nname = \"a\"\n"
+                     "limiter.kind = \"none\"\n[[variant]]\nname = \"b\"\n") == "");
   // What is dropped from a row is its default there, and so is what needs it.
   Study study;
   study.settings = {{"limiter.burst", {"5"}}, {"limiter.most", {"7"}}};

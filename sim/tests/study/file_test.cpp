@@ -17,15 +17,9 @@ using namespace std::chrono_literals;
 using test::contains_text;
 using test::Folder;
 using test::message_of;
+using test::told_of_file;
 
 namespace {
-
-/// The message for a file with this text after "schema = 1", without its folder; "" if it is good.
-std::string told(const std::string& text, const std::vector<std::string>& sets = {}) {
-  const Folder folder;
-  const auto file = folder.write("s.toml", "schema = 1\n" + text);
-  return folder.shortened(message_of([&] { return load_study(file, sets); }));
-}
 
 /// Of six points.
 const std::string two_sweeps =
@@ -91,6 +85,10 @@ TEST_CASE("mistakes in a file are told with their line, and what is right") {
       {"[[sweep]]\nparameter=\"arrivals.load\"\nvalues=[1]\n[[sweep]]\nparameter=\"jobs."
        "cost\"\nvalues=[]",
        "s.toml:7: values: expected a list of values"},
+      {"[[sweep]]\nparameter = \"run.duration\"\nvalues = [\"30s\", \"1min\", \"60s\"]",
+       "s.toml:2: [[sweep]]: run.duration: 1min and 60s are the same value; leave out one"},
+      {"[[sweep]]\nparameter = \"store.to\"\nvalues = [\"gamma(1s, 2)\", \"gamma(1s, 2)\"]",
+       "s.toml:2: [[sweep]]: store.to: gamma(1s, 2) and gamma(1s, 2) are the same value; leave"},
       {two_sweeps + "[[expect]]\nmetric = \"goodput\"\nleast = 1\nat = \"0.5\"",
        "s.toml:8: at: of several sweeps, name the parameter too, as at = { arrivals.load = ... }"},
       {two_sweeps + "[[expect]]\nmetric = \"goodput\"\nleast = 1\nat = { jobs.cost = 1 }",
@@ -128,7 +126,7 @@ TEST_CASE("mistakes in a file are told with their line, and what is right") {
   };
   for (const auto& [text, message] : table) {
     CAPTURE(text, message);
-    CHECK(told(text).substr(0, message.size()) == message);
+    CHECK(told_of_file(text).substr(0, message.size()) == message);
   }
 }
 
@@ -227,26 +225,27 @@ TEST_CASE("--set sets lists, numbers and texts, over what variants say") {
 }
 
 TEST_CASE("what --set cannot set") {
-  CHECK(told("", {"fleet.workers"}) == "--set: expected PATH=VALUE, got \"fleet.workers\"");
-  CHECK(told("", {"fleet.worker=3"}) ==
+  CHECK(told_of_file("", {"fleet.workers"}) == "--set: expected PATH=VALUE, got \"fleet.workers\"");
+  CHECK(told_of_file("", {"fleet.worker=3"}) ==
         "--set: fleet.worker: there is no such parameter; did you mean fleet.workers?");
-  CHECK(told("", {"fleet.workers=many"}) ==
+  CHECK(told_of_file("", {"fleet.workers=many"}) ==
         "--set: fleet.workers: expected a whole number from 1 to 5000, got \"many\"");
-  CHECK(told("", {"fleet.workers="}) ==
+  CHECK(told_of_file("", {"fleet.workers="}) ==
         "--set: fleet.workers: expected a whole number from 1 to 5000, got nothing");
-  CHECK(told("", {"fleet.workers=[]"}) == "--set: fleet.workers: expected one value, got 0");
-  CHECK(told("", {"run.events_per_instant=999"}) ==
+  CHECK(told_of_file("", {"fleet.workers=[]"}) ==
+        "--set: fleet.workers: expected one value, got 0");
+  CHECK(told_of_file("", {"run.events_per_instant=999"}) ==
         "--set: run.events_per_instant: expected a whole number from 1000 to 1000000000000, got "
         "\"999\"");
-  CHECK(told("", {"run.warm_up=aut"}) ==
+  CHECK(told_of_file("", {"run.warm_up=aut"}) ==
         "--set: run.warm_up: expected a time, as 20s or 2min, or auto, got \"aut\"");
-  CHECK(told("", {"arrivals.load=nan"}) ==
+  CHECK(told_of_file("", {"arrivals.load=nan"}) ==
         "--set: arrivals.load: expected a number from 0 to 1000, got \"nan\"");
-  CHECK(told("", {"upstream.limits=[\"5/s\", 3]"}) ==
+  CHECK(told_of_file("", {"upstream.limits=[\"5/s\", 3]"}) ==
         "--set: upstream.limits: expected a limit, as 10000/min or 10000/min aligned, got \"3\"");
-  CHECK(told("", {"arrivals.rate=2026-01-01"}) ==
+  CHECK(told_of_file("", {"arrivals.rate=2026-01-01"}) ==
         "--set: arrivals.rate: expected a rate, as 100/s, 0.5/min or 25/5s, got \"2026-01-01\"");
-  CHECK(told("", {"run.warm_up=2min"}) ==
+  CHECK(told_of_file("", {"run.warm_up=2min"}) ==
         "s.toml: run.warm_up must be less than run.duration (60.000000 s), got 120.000000 s");
 }
 
@@ -327,7 +326,7 @@ TEST_CASE("a grid of more points than can be run is refused, with their number")
     return text + "]\n";
   };
   CHECK(study_of(sweep("arrivals.load", 20) + sweep("jobs.keys", 50)).points() == 1000);
-  CHECK(told(sweep("arrivals.load", 20) + sweep("jobs.keys", 51)) ==
+  CHECK(told_of_file(sweep("arrivals.load", 20) + sweep("jobs.keys", 51)) ==
         "s.toml:5: [[sweep]]: 20 of arrivals.load x 51 of jobs.keys are 1020 points, and at most "
         "1000 can be run: leave out values, or sweep fewer parameters at a time");
   // The product of all would not fit into a word.
@@ -336,7 +335,7 @@ TEST_CASE("a grid of more points than can be run is refused, with their number")
        {"arrivals.load", "jobs.keys", "fleet.workers", "jobs.cost", "client.budget"}) {
     many += sweep(parameter, 400);
   }
-  CHECK(told(many).find("400 of arrivals.load x 400 of jobs.keys are 160000 points") !=
+  CHECK(told_of_file(many).find("400 of arrivals.load x 400 of jobs.keys are 160000 points") !=
         std::string::npos);
 }
 

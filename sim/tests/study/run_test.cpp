@@ -20,7 +20,6 @@
 #include "sim/study/study_run.hpp"
 #include "sim/tests/fleet/pinned_scenario.hpp"
 #include "sim/tests/help.hpp"
-#include "sim/tests/judges/objections.hpp"
 
 using namespace sluice;
 using namespace sluice::sim;
@@ -323,6 +322,8 @@ TEST_CASE("a sweep of the command line replaces those of the file, and what is e
   CHECK_THROWS_WITH(sweep(study, "limiter.most", {{"1"}, {"2"}}),
                     contains_text("limiter.most does nothing here"));
   CHECK_NOTHROW(sweep(study, "limiter.burst", {{"1"}, {"2"}}));
+  CHECK_THROWS_WITH(sweep(study, "jobs.keys", {{"1"}, {"2"}, {"1"}}),
+                    "jobs.keys: 1 and 1 are the same value; leave out one");
 }
 
 TEST_CASE("the longer warm-up of a comparison counts more than what a variant says") {

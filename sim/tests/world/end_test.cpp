@@ -573,37 +573,24 @@ const std::error_code granted;
 
 }  // namespace
 
-TEST_CASE("a wait outlives a shared sliding window that goes while its setting is read") {
+TEST_CASE("who waits for a shared sliding window outlives it, and ends with its connection") {
+  const Span after = GENERATE(as<Span>{}, 500us, 2500us, 1s);  // it is read, asked, waited for
+  const bool setting_is_old = GENERATE(false, true);
+  const bool ends_connection = GENERATE(false, true);
   RateRig rig;
+  if (setting_is_old) {
+    rig.wait();
+    rig.world.run();
+    rig.every(5s);
+  }
   rig.wait();
-  rig.world.run_for(500us);
+  rig.wait();
+  rig.world.run_for(after);
   rig.rate.reset();
+  if (ends_connection) rig.link.reset();
   rig.world.run();
-  CHECK(rig.ends == std::vector{granted});
-}
-
-TEST_CASE("a wait outlives a shared sliding window that goes while it is asked by an old setting") {
-  RateRig rig;
-  rig.wait();
-  rig.world.run();
-  REQUIRE(rig.ends == std::vector{granted});
-  rig.every(5s);
-  rig.wait();
-  rig.world.run_for(500us);
-  rig.rate.reset();
-  rig.world.run();
-  CHECK(rig.ends == std::vector{granted, granted});
-}
-
-TEST_CASE("who would ask again outlives a shared sliding window") {
-  RateRig rig;
-  rig.wait();
-  rig.wait();
-  rig.world.run_for(1s);
-  CHECK(rig.ends.size() == 1);
-  rig.rate.reset();
-  rig.world.run();
-  CHECK(rig.ends == std::vector{granted, granted});
+  REQUIRE(rig.ends.size() == (setting_is_old ? 3 : 2));
+  CHECK(rig.ends.back() == (ends_connection ? make_error_code(Errc::shut_down) : granted));
 }
 
 TEST_CASE("a wait for a shared sliding window that has gone is cancelled, and gives back") {
@@ -625,18 +612,4 @@ TEST_CASE("a wait for a shared sliding window that has gone is cancelled, and gi
   }
   CHECK(cancelled > 20);
   CHECK(cancelled < 40);
-}
-
-TEST_CASE("a connection that goes ends who waits for a shared sliding window") {
-  for (const Span after : {Span{500us}, Span{2500us}, Span{1s}}) {  // read, asked, waiting
-    RateRig rig;
-    rig.wait();
-    rig.wait();
-    rig.world.run_for(after);
-    rig.rate.reset();
-    rig.link.reset();
-    rig.world.run();
-    REQUIRE(rig.ends.size() == 2);
-    CHECK(rig.ends.back() == make_error_code(Errc::shut_down));
-  }
 }
