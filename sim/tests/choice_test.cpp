@@ -140,6 +140,7 @@ TEST_CASE("a histogram's quantile is at most 1/64 above the exact one and never 
     const Word given = histogram.quantile(parts, 100).count();
     CHECK(given >= exact);
     CHECK(given - exact <= exact / 64);
+    CHECK(given <= values.back());
   }
   CHECK(histogram.max().count() == values.back());
   CHECK(histogram.count() == values.size());

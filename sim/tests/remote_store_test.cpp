@@ -461,6 +461,17 @@ TEST_CASE("what a process has sent before it dies is decided, and its answer rea
         4);
 }
 
+TEST_CASE("a refusal that reaches nobody leaves no unit unused") {
+  Setup s;
+  const TokenBucket direct(*s.inner, "api", Quota::per(1, std::chrono::hours{24}).burst(1000));
+  CHECK(direct.try_acquire("a", 1000).allowed);
+  Heard refused;
+  s.ask(refused);
+  s.run_to(11ms);
+  s.remote->abandon();
+  CHECK(s.remote->orphaned() == 0);
+}
+
 TEST_CASE("a wake-up that was sent before its process died arrives, one for it does not") {
   Setup s;
   int dead_seen = 0;
