@@ -39,15 +39,14 @@ struct Comparison {
 
 }  // namespace
 
-std::string run_twice(const Study& study) {
+std::string run_both(const Scenario& one, const Scenario& other) {
   Comparison comparison;
   RunOptions options{.recovery = {}, .stop = nullptr, .progress = {}};
   options.observer = &Comparison::see;
   options.observed = &comparison;
-  const Scenario scenario = study.scenario(0, 0);
-  const RunResult first = sim::run(scenario, options);
+  const RunResult first = sim::run(one, options);
   comparison.second = true;
-  const RunResult second = sim::run(scenario, options);
+  const RunResult second = sim::run(other, options);
   if (comparison.difference.empty() && first.trace != second.trace) {
     return fmt::format("the runs differ after {} steps", comparison.hashes.size());
   }

@@ -1,14 +1,14 @@
-// Running one replication twice, to find the first event in which both differ. Threading: one
+// Two runs, and the first event in which they differ. Threading: one
 // thread.
 #pragma once
 
 #include <string>
 
-#include "sim/study/study.hpp"
+#include "sluice/sim/scenario.hpp"
 
 namespace sluice::sim::scenario {
 
-/// "" if both runs of the first row are the same; else a sentence about the first difference.
-[[nodiscard]] std::string run_twice(const Study& study);
+/// "" if the runs of both are the same; else a sentence about the first difference.
+[[nodiscard]] std::string run_both(const Scenario& one, const Scenario& other);
 
 }  // namespace sluice::sim::scenario

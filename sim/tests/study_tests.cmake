@@ -44,6 +44,10 @@ sluice_tool_test(sim_run_undecided CODE 3 OUT "undecided +successful calls"
   COMMAND ${sim} run ${studies}/open.toml)
 sluice_tool_test(sim_run_judged CODE 1 OUT "OBJECTS +never" ERR "This repeats the run.*schema = 1.*worker_crash"
   COMMAND ${sim} run ${studies}/crashes.toml --replications 2)
+file(WRITE "${studies}/rare.toml" "schema = 1\nreplications = 20\n[run]\nduration = \"1s\"\n[fleet]\nworkers = 1\n"
+  "[arrivals]\nrate = \"10/s\"\n[upstream]\nfailures = 0.02\n[judges]\nnever = [\"share_failed\"]\n")
+sluice_tool_test(sim_run_judged_later CODE 1 ERR "This repeats the run.*seed = [0-9][0-9]+\n"
+  COMMAND ${sim} run ${studies}/rare.toml)
 sluice_tool_test(sim_run_twice CODE 0 OUT "both runs are the same"
   COMMAND ${sim} run ${studies}/holds.toml --twice)
 sluice_tool_test(sim_run_unknown CODE 2

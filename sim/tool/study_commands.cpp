@@ -154,7 +154,7 @@ void add_run(CLI::App& app, Command& chosen) {
       }
     }
     if (!*twice) return run_and_report(study, *options, "sluice-sim run " + options->scenario);
-    const std::string difference = run_twice(study);
+    const std::string difference = run_both(study.scenario(0, 0), study.scenario(0, 0));
     fmt::print("{}\n", difference.empty() ? "both runs are the same" : difference);
     return difference.empty() ? held : objected;
   });

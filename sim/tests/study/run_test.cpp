@@ -18,6 +18,8 @@
 #include "sim/study/output.hpp"
 #include "sim/study/shrink.hpp"
 #include "sim/study/study_run.hpp"
+#include "sim/study/trace_output.hpp"
+#include "sim/study/twice.hpp"
 #include "sim/tests/fleet/pinned_scenario.hpp"
 #include "sim/tests/help.hpp"
 
@@ -240,6 +242,40 @@ TEST_CASE("what a run throws arrives, and ends the study") {
                           Catch::Matchers::Contains("cap 8640000000000 us"));
     if (jobs == 1) CHECK(done == 0);
   }
+}
+
+TEST_CASE("two runs are the same up to their first difference") {
+  Scenario one = test::plain();
+  one.duration = 5s;
+  Scenario other = one;
+  CHECK(run_both(one, other).empty());
+  other.faults = {{.kind = FaultPlan::Kind::upstream_slow, .at = 3s, .length = 1s, .factor = 9}};
+  CHECK(run_both(one, other).starts_with("the runs differ from step "));
+  other.faults.clear();
+  other.duration = 4s;
+  CHECK(run_both(one, other).starts_with("the runs differ "));
+}
+
+TEST_CASE("the trace of a run has its faults, with their ends") {
+  const test::Folder folder;
+  const Study study = load_study(folder.write("s.toml", R"(schema = 1
+[run]
+duration = "5s"
+[[fault]]
+kind = "upstream_slow"
+at = "3s"
+for = "1s"
+factor = 9
+)"));
+  const auto trace_of = [&](const char* name) {
+    CHECK(write_trace(study, folder.path() / name).empty());
+    std::ifstream file(folder.path() / name);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  using Catch::Matchers::Contains;
+  CHECK_THAT(trace_of("t.jsonl"), Contains(R"({"us":3000000,"what":"fault",)"
+                                           R"("kind":"upstream_slow","until_us":4000000})"));
+  CHECK_THAT(trace_of("t.json"), Contains(R"("ts":3000000,"dur":1000000,)"));
 }
 
 TEST_CASE("a file that is not finished leaves nothing") {
