@@ -138,29 +138,36 @@ TEMPLATE_TEST_CASE("the handler's executor and allocator are used", "", OnWorld,
   CHECK(counting.allocations == counting.freed);
 }
 
-TEST_CASE("an io_context that ends with waits on a virtual clock destroys their handlers") {
-  VirtualClock clock;
+TEMPLATE_TEST_CASE("an io_context that ends with waits destroys their handlers", "", VirtualClock,
+                   SystemClock) {
+  constexpr bool is_virtual = std::is_same_v<TestType, VirtualClock>;
+  TestType clock;
   int alive = 0;
   bool called = false;
   {
     net::io_context context;
     sluice::asio::Timer timer(context, clock);
-    timer.expires_after(1s);
+    timer.expires_after(1h);
     timer.async_wait([&, counted = Counted(alive)](Error) { called = true; });
     net::co_spawn(
         context,
         [&, counted = Counted(alive)]() -> net::awaitable<void> {
-          co_await sluice::asio::sleep_for(clock, 2s);
+          co_await sluice::asio::sleep_for(clock, 2h);
           called = true;
         },
         net::detached);
     context.poll();
-    CHECK(clock.timers() == 2);
-    clock.advance(1s);  // the first is posted by now
+    CHECK(alive == 2);
+    if constexpr (is_virtual) {
+      CHECK(clock.timers() == 2);
+      clock.advance(1h);  // the first is posted by now
+    }
   }
   CHECK(alive == 0);
-  CHECK(clock.timers() == 0);
-  clock.advance(10s);
+  if constexpr (is_virtual) {
+    CHECK(clock.timers() == 0);
+    clock.advance(10h);
+  }
   CHECK_FALSE(called);
 }
 
@@ -212,27 +219,4 @@ TEST_CASE("in real time, timers are cancelled and end as they do in a World") {
   context.restart();
   context.run();
   CHECK(errors.size() == 5);
-}
-
-TEST_CASE("an io_context that ends with waits in real time destroys their handlers") {
-  SystemClock clock;
-  int alive = 0;
-  bool called = false;
-  {
-    net::io_context context;
-    sluice::asio::Timer timer(context, clock);
-    timer.expires_after(1h);
-    timer.async_wait([&, counted = Counted(alive)](Error) { called = true; });
-    net::co_spawn(
-        context,
-        [&, counted = Counted(alive)]() -> net::awaitable<void> {
-          co_await sluice::asio::sleep_for(clock, 1h, net::use_awaitable);
-          called = true;
-        },
-        net::detached);
-    context.poll();
-    CHECK(alive == 2);
-  }
-  CHECK(alive == 0);
-  CHECK_FALSE(called);
 }
