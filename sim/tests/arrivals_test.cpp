@@ -323,6 +323,7 @@ TEST_CASE("a trace is replayed, thinned and multiplied") {
   CHECK(trace.mean_rate() == Approx(10'000 / 0.069993));
   CHECK(trace.peak() == 10'000);
   CHECK(Arrivals::trace({0us, 1us, 1s, 2s}).peak() == 2);
+  CHECK(trace.scaled(2, 1).peak() == 20'000);
   CHECK(std::abs(static_cast<double>(first_calls(trace.scaled(1, 4), 20'000).size()) - 2'500) <
         150);
   const auto more = first_calls(trace.scaled(5, 2), 40'000);
