@@ -37,7 +37,7 @@ foreach(program sluice-tool sluice-sim sluice-demo)
   endif()
 endforeach()
 sluice_tool_test(log_one_quota CODE 0
-  OUT "6 requests of 2 clients.*8 read, 2 unreadable\n  unreadable +line 5: there is no \\[stamp\\]\n +this line is not a log line\n +line 7: there is no such day in that month\n +192.0.2.7 - - .30/Feb/2024[^\n]*\n  out of order +1 request, put.*busiest minute    28 Feb 2024 23:59, 3 requests\n\n  quota per client.*1/min +2 +4  66.7 % +2  33.3 % +1 .*192.0.2.7 +4 +2  50.0 %"
+  OUT "6 requests of 2 clients\n\n  time +28 Feb 2024 23:59:58 to 29 Feb 2024 00:00:02 .[+]0100.\n.*8 read, 2 unreadable\n  unreadable +line 5: there is no \\[stamp\\]\n +this line is not a log line\n +line 7: there is no such day in that month\n +192.0.2.7 - - .30/Feb/2024[^\n]*\n  out of order +1 request, put.*busiest minute    28 Feb 2024 23:59, 3 requests\n\n  quota per client.*1/min +2 +4  66.7 % +2  33.3 % +1 +50.0 %.*192.0.2.7 +4 +2  50.0 %"
   COMMAND ${log} ${small} --quota 1/min --burst 2)
 sluice_tool_test(log_hardest_hit CODE 0 OUT "refused requests of a client\n[^\n]*\n  192.0.2.7 +4 +3  75.0 %\n$"
   COMMAND ${log} ${small} --quota 1/min --burst 1 --top 1)
