@@ -114,6 +114,8 @@ struct Call {
   Told told{};
 
   [[nodiscard]] bool is_of_lease() const { return kind == Kind::renew || kind == Kind::release; }
+  /// Nobody else knows the id of its lease.
+  [[nodiscard]] bool is_fresh() const { return kind == Kind::lease && lease.high == 2; }
   /// Whether the store that answered has the lease.
   [[nodiscard]] bool is_held(const Told& told_so) const {
     if (told_so.error || !told_so.decision.allowed) return false;
@@ -248,6 +250,7 @@ class World {
     call.cost = random_.one_in(8) ? random_.between(2, burst) : 1;
     call.tier = random_.between(0, 3);
     call.lease = {1, random_.below(3)};
+    if (random_.one_in(2)) call.lease = {2, call.number};
     call.limit = random_.below(limits.size());
     call.key = random_.below(4);
     if (call.kind == Kind::take && random_.one_in(12)) {
@@ -278,6 +281,7 @@ class World {
     if (call.kind == Kind::release) return jobs.release_step(key, call.lease);
     Step step = jobs.acquire_step(key, call.lease);
     step.args[3] = call.tier;
+    if (call.is_fresh()) step.args[4] = 0;
     return step;
   }
   Step step_of(const Call& call) const { return step_of(call, names_[call.key]); }
@@ -425,6 +429,7 @@ class World {
   /// It is at this place of those that are under way, or answered.
   void sent(const Call& one, std::size_t before) {
     require(!one.sent || wire_.pending() > before, "a call is not sent");
+    if (one.sent) ++under_way_;
     require(one.sent || one.answered, "a call is sent");
     if (!broken_.empty()) return;
     if (one.fault != Errc{}) {
@@ -468,7 +473,10 @@ class World {
                             : sense == Sense::nothing || hurried ? Result::unclear
                                                                  : Result::success);
     }
+    --under_way_;
     wire_.is_decided(index) ? wire_.deliver(index) : wire_.fail(index, error);
+    if (!one.ended && one.is_fresh() && error == Failure::unknown) given_back(one);
+    require(wire_.pending() == under_way_, "the primary is asked for nothing");
     if (one.ended) return;  // nobody hears
     note_result();
     one.hint = hint(parts_[part_at(one.key)]);
@@ -481,6 +489,20 @@ class World {
     }
     require(one.told == primary, "the answer is another's");
     ++seen[error ? "passed" : "primary"];
+  }
+  /// What the primary may have granted without an answer.
+  void given_back(const Call& one) {
+    const Key key{names_[one.key], one.limit == 0 ? "few" : "many"};
+    const Step release = jobs_[one.limit].release_step(key, one.lease);
+    if (wire_.pending() == 0) return require(false, "a lease is not given back");
+    const std::size_t last = wire_.pending() - 1;
+    const Plan plan = wire_.plan(last);
+    const Step& step = plan.steps()[0];
+    require(step.operation == release.operation && step.key == key && step.args == release.args,
+            "another lease is given back");
+    require(plan.timeout() == 1s, "a lease is given back after its end");
+    wire_.answer(last);
+    ++seen["given back"];
   }
 
   // What the caller is told without the primary.
@@ -657,6 +679,7 @@ class World {
   std::optional<std::pair<Call*, Result>> noting_;  // the answer that is on its way
   bool mostly_fails_ = false;
   std::string broken_;
+  std::size_t under_way_ = 0;  // to the primary
   std::uint64_t trips_ = 0, probes_ = 0, denied_ = 0;
 };
 
@@ -682,7 +705,8 @@ TEST_CASE("every caller is told what the pages say, and the primary is asked whe
   }
   for (const char* what : {"primary", "passed", "without", "no answer", "fault", "probe",
                            "probe ended", "comeback", "no pause", "batch", "ended", "set back",
-                           "share allowed", "share refused", "holder", "holder after the outage"}) {
+                           "share allowed", "share refused", "holder", "holder after the outage",
+                           "given back"}) {
     CAPTURE(what);
     CHECK(seen[what] > 0);
   }
