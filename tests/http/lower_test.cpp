@@ -249,13 +249,16 @@ TEST_CASE("a learned rate takes what headers say, unless they contradict themsel
   CHECK(rate.learned("a").rate == 50'000'000);
   CHECK(hear(
       {{"X-RateLimit-Limit", "10"}, {"X-RateLimit-Remaining", "11"}, {"X-RateLimit-Reset", "30"}}));
+  CHECK(hear({{"RateLimit-Policy", "\"default\";q=600;w=0"}}));
   CHECK(rate.peek("a").remaining == 5);  // nothing was told
-  CHECK(hear(
-      {{"RateLimit-Policy", "\"default\";q=600;w=60"}, {"RateLimit", "\"default\";r=3;t=30"}}));
+  it.move_to(12s);
+  CHECK(hear({{"RateLimit-Policy", "\"default\";q=600;w=60"},
+              {"RateLimit", "\"default\";r=3;t=30"},
+              {"Date", "Thu, 29 Feb 2024 12:34:10 GMT"}}));
   CHECK(rate.learned("a").rate == 10'000'000);
   CHECK(rate.learned("a").peak == 10'000'000);
   CHECK(rate.try_acquire("a", 2));
-  CHECK(rate.try_acquire("a", 2).retry_after == 30s);
+  CHECK(rate.try_acquire("a", 2).retry_after == 28s);
   it.move_to(40s - 1us);
   CHECK(rate.try_acquire("a", 2).retry_after == 1us);
   it.move_to(40s);

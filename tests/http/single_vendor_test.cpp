@@ -174,6 +174,7 @@ TEST_CASE("a number in a unit that is not known is refused, one that tells its u
       {"X-RateLimit-Limit", "150/", Fate::malformed},
       {"X-RateLimit-Limit", "150/0s", Fate::malformed},
       {"X-RateLimit-Limit", "150/-1s", Fate::negative},
+      {"X-RateLimit-Limit", "150/-1m30s", Fate::negative},
       {"X-RateLimit-Limit", "-150/15m", Fate::negative},
       {"X-RateLimit-Limit", "150/Thu, 29 Feb 2024 12:35:56 GMT", Fate::malformed},
       {"X-RateLimit-Reset", "30", Fate::used, 30s},

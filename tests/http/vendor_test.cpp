@@ -22,6 +22,9 @@ one policy, two partitions
 < RateLimit: "p";r=1;pk=:YQ==:, "p";r=2;pk=:Yg==:
 > ratelimit p: remaining 1, partition a
 > ratelimit p: remaining 2, partition b
+one policy of all partitions
+< RateLimit-Policy: "p";q=9 | RateLimit: "p";r=1;pk=:YQ==:
+> ratelimit p: limit 9, remaining 1, partition a
 a list over several lines
 < RateLimit: "a";r=1;t=2 | RateLimit: "b";r=3;t=4;acme-burst=7
 > ratelimit a: remaining 1, reset 2s
@@ -37,6 +40,10 @@ draft 6: three headers and a policy
 < RateLimit-Limit: 100 | RateLimit-Remaining: 99 | RateLimit-Reset: 50
 > ratelimit-policy: limit 10, length 1s
 > ratelimit: limit 100, remaining 99, reset 50s, length 60s
+draft 6: two policies of one limit
+< RateLimit-Policy: 100;w=60, 100;w=3600 | RateLimit-Limit: 100 | RateLimit-Remaining: 99
+> ratelimit-policy: limit 100, length 3600s
+> ratelimit: limit 100, remaining 99, length 60s
 draft 6 without a reset
 < RateLimit-Limit: 100 | RateLimit-Remaining: 0
 > ratelimit: limit 100, remaining 0
@@ -68,6 +75,9 @@ Discord
 < Retry-After: 65
 > retry 65s, wait 65s, scope shared
 > x-ratelimit: limit 5, remaining 0, reset 1337ms, resource abcd1234
+Discord, the length of time before the instant
+< X-RateLimit-Reset-After: 1.337 | X-RateLimit-Reset: 1709210100.123
+> x-ratelimit: reset 1337ms
 Discord, global
 < Retry-After: 0.75 | X-RateLimit-Global: true
 > retry 750ms, wait 750ms, scope global
