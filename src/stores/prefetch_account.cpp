@@ -216,13 +216,13 @@ Word Account::put_back(Word units, Time until, Time now) noexcept {
   return 0;
 }
 
-Word Account::restore(std::uint64_t number, Word units, Time until) noexcept {
+Word Account::restore(std::uint64_t number, const Request& unused, Time until) noexcept {
   const auto lot = std::find_if(lots_.begin(), lots_.end(),
                                 [&](const Lot& one) { return one.number == number; });
-  if (lot == lots_.end() || units > lot->granted - lot->units) return units;
-  lot->units += units;
+  if (lot == lots_.end() || unused.cost > lot->granted - lot->units) return unused.cost;
+  lot->units += unused.cost;
   lot->until = std::min(lot->until, until);
-  lot->refundable = std::min(lot->refundable, lot->granted - lot->units);
+  if (unused.refundable) lot->refundable -= std::min(lot->refundable, unused.cost);
   return 0;
 }
 

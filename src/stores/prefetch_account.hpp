@@ -98,7 +98,7 @@ class Account {
   void note_demand(Word units, Time now) noexcept { demand_.note(units, now); }
   /// Units of a grant of decide() that was not used go back to the lot of this number, and count
   /// no longer than they did. Returns those that lapse.
-  [[nodiscard]] Word restore(std::uint64_t number, Word units, Time until) noexcept;
+  [[nodiscard]] Word restore(std::uint64_t number, const Request& unused, Time until) noexcept;
   /// Takes a refund of a grant that was made here; false: it is not known.
   [[nodiscard]] bool refund(const RefundAsked& refund) noexcept;
 

@@ -102,7 +102,7 @@ class PrefetchStore::Impl {
     Answer answer{};
     Hash hash{};
     std::uint64_t lot = 0;
-    Word cost = 0;
+    prefetch::Request request{};
     Time spent_at{};
     Time until{};  // the units count
     std::uint64_t epoch = 0;

@@ -130,7 +130,7 @@ bool PrefetchStore::Impl::spend_now(const Step& step, const prefetch::Request& r
       const prefetch::Local local = *entry->account.decide(request, now);
       write(part.answer, step, local, *entry, now);
       part.lot = local.lot->number;
-      part.cost = request.cost;
+      part.request = request;
       part.spent_at = now;
       part.until = local.until;
       part.epoch = entry->account.epoch();
@@ -155,7 +155,7 @@ bool PrefetchStore::Impl::end_part(const Part& part, bool spent) noexcept {
   --entry.plans;
   if (!spent) {
     counts_.lapsed +=
-        static_cast<std::uint64_t>(entry.account.restore(part.lot, part.cost, part.until));
+        static_cast<std::uint64_t>(entry.account.restore(part.lot, part.request, part.until));
   }
   return entry.account.epoch() == part.epoch && now < part.until;
 }

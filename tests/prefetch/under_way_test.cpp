@@ -83,7 +83,8 @@ TEST_CASE("what is held is not spent once a block or a reset is sent", "[prefetc
   }
 }
 
-TEST_CASE("a caller with less time than the trip that is under way asks alone", "[prefetch]") {
+TEST_CASE("a caller with less time than the trip that is under way, or that may leave, asks alone",
+          "[prefetch]") {
   Wired rig;
   const TokenBucket bucket(rig.store, "api", Quota::per_hour(1).burst(1000));
   const Step step = bucket.acquire_step("a");
@@ -96,6 +97,10 @@ TEST_CASE("a caller with less time than the trip that is under way asks alone", 
   CHECK(ask(100ms) == 1);
   CHECK(ask(100ms) == 1);
   CHECK(ask(100ms - 1us) == 2);
+  const StopSource stop;
+  decide_then(rig.store, Plan(step).cancelled_by(stop.get_token()),
+              [](const std::error_code&, const Decision&) {});
+  CHECK(rig.wire.pending() == 3);
   rig.wire.deliver_all();
 }
 
@@ -122,6 +127,9 @@ TEST_CASE("a reservation of a lot is refunded once, whatever others spent of the
   PrefetchRig rig({.hold = 10s, .most = 100});
   const TokenBucket bucket(rig.store, "api", Quota::per_hour(1).burst(1000));
   CHECK(rig.spend(bucket, 64, 1ms) == 64);
+  const TokenBucket none(rig.store, "none", Quota::never());
+  // A plan that is refused takes nothing of the lot.
+  CHECK_FALSE(decide(rig.store, {bucket.reserve_step("a", 3, 0s), none.acquire_step("a")}).allowed);
   const Reservation grant = bucket.reserve("a", 3, 0s);
   REQUIRE(grant);
   std::error_code error;
@@ -211,7 +219,7 @@ TEST_CASE("units of several lots that a plan did not use count no longer than an
     const auto plan = account.decide({.cost = 3}, now);
     REQUIRE(plan);
     CHECK(plan->until == start + 10s);  // of one unit of the first lot, and two of the second
-    CHECK(account.restore(plan->lot->number, 3, start + 10s) == 0);
+    CHECK(account.restore(plan->lot->number, {.cost = 3}, start + 10s) == 0);
     CHECK(account.can_spend(6, start + 10s - Span{1}));
     CHECK_FALSE(account.can_spend(later + 1, start + 10s));
     CHECK(account.can_spend(later, start + 10s));
