@@ -206,6 +206,17 @@ TEST_CASE("a call that waits sends the releases that have failed as well", "[lea
   CHECK(rig.jobs.acquire("a", 1, 0s).decision().allowed);
 }
 
+TEST_CASE("all releases that have failed follow the first one that succeeds, at once", "[leases]") {
+  Rig rig;
+  std::array<Lease, 3> leases{rig.jobs.try_acquire("a"), rig.jobs.try_acquire("b"),
+                              rig.jobs.try_acquire("c")};
+  rig.store.play(FaultScript("timeout*2"));
+  for (Lease& lease : leases) lease.release_later();
+  for (const char* key : {"a", "b", "c"}) {
+    CHECK(ConcurrencyLimiter(*rig.inner, "jobs", 1).peek(key).allowed);
+  }
+}
+
 TEST_CASE("a release that has failed is not sent again once the lease has expired", "[leases]") {
   for (const Span later : {Span{60s} - 1us, Span{60s}}) {
     CAPTURE(later);

@@ -62,7 +62,7 @@ struct Terms {
   Span within;
 };
 
-constexpr Word burst = 12;
+constexpr Word burst = 13;
 constexpr Word rate = 59;
 constexpr std::array<Word, 2> limits{6, 30};  // of leases
 

@@ -5,7 +5,7 @@
 
 namespace sluice::test {
 
-TEST_CASE("a refusal is of its own cost and key", "[prefetch]") {
+TEST_CASE("a refusal is of its own cost, limit and key", "[prefetch]") {
   PrefetchRig rig({.hold = 1ms, .recheck = 1h});
   const FixedWindow window(rig.store, "w", 10, Calendar::every(1min));
   CHECK(window.try_acquire("a", 7).allowed);
@@ -18,9 +18,11 @@ TEST_CASE("a refusal is of its own cost and key", "[prefetch]") {
   CHECK(rig.asked() == 0);
   CHECK_FALSE(window.try_acquire("a", 6).allowed);  // another cost is another question
   CHECK(rig.asked() > 0);
+  rig.clock.advance(1ms);
+  CHECK(FixedWindow(rig.store, "w", 20, Calendar::every(1min)).try_acquire("a", 6).allowed);
 }
 
-TEST_CASE("after recheck the store is asked again", "[prefetch]") {
+TEST_CASE("after recheck the store is asked again, and when the clock is set back", "[prefetch]") {
   PrefetchRig rig({.hold = 1s, .recheck = 2s});
   const FixedWindow window(rig.store, "w", 5, Calendar::every(1min));
   CHECK(rig.spend(window, 5) == 5);
@@ -30,6 +32,11 @@ TEST_CASE("after recheck the store is asked again", "[prefetch]") {
   rig.clock.advance(2s - Span{1});
   CHECK_FALSE(window.try_acquire("a").allowed);
   rig.clock.advance(Span{1});
+  CHECK(window.try_acquire("a").allowed);
+  while (window.try_acquire("a").allowed) {
+  }
+  plain.reward("a", 2);
+  rig.clock.advance(-Span{1});
   CHECK(window.try_acquire("a").allowed);
 }
 
