@@ -106,6 +106,23 @@ TEST_CASE("a call that may leave its limit keeps nobody behind it from waiting",
   CHECK(bench.granted_at(call) == 3s);
 }
 
+TEST_CASE(
+    "who is behind a call that may leave its units is refused only if it is too late for both",
+    "[claims][rows]") {
+  Bench bench;
+  const TokenBucket a(bench.wire, "a", Quota::per_second(1).burst(4));
+  const TokenBucket b(bench.wire, "b", Quota::per_hour(1).burst(1));
+  REQUIRE(a.try_acquire("k", 4));
+  bench.wait(10, {{a, "k", 4}, {b, "k"}});
+  bench.wait(11, {{a, "k"}}, 4s - 1us);
+  CHECK(bench.ends[11].times == 1);
+  bench.wait(call, {{a, "k"}}, 4s);
+  bench.run_until(1s);
+  REQUIRE(TokenBucket(*bench.store, "b", b.quota()).try_acquire("k"));
+  bench.run_until(5s);
+  CHECK(bench.granted(call));
+}
+
 TEST_CASE("no limit stands still for a call that waits for a gate, and no gate for a call",
           "[claims][rows]") {
   Bench bench;

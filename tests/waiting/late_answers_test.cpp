@@ -251,6 +251,22 @@ TEST_CASE("a ticket that enters while another call is granted is given up with i
   CHECK(granted - spent.start == 2s);
 }
 
+TEST_CASE("what comes back while the only caller looks again is not missed", "[waiting][wake]") {
+  Spent spent;
+  spent.bucket.set_wait_queue({.across_processes = false, .recheck = 2s});
+  Time first{};
+  Time second{};
+  const std::array calls{spent.wait(1, first), spent.wait(8, second)};
+  spent.store.time.advance(1s);  // the first leaves nothing
+  spent.store.holds = true;
+  spent.store.time.advance(2s);
+  spent.reward(8);
+  spent.store.deliver(1);
+  spent.store.deliver_all();
+  CHECK(first - spent.start == 1s);
+  CHECK(second - spent.start == 3s);
+}
+
 namespace {
 
 void check_overdue(const auto& make) {

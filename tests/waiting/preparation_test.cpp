@@ -133,7 +133,7 @@ TEST_CASE("a claim of a rate and another is granted at one instant", "[waiting][
   CHECK(scene.grants.decision(at).remaining == 1);
   CHECK(scene.grants.decision(1 - at).limit == 2);
   for (std::size_t i = 0; i < 2; ++i) CHECK(scene.grants.decision(i).step == i);
-  if (!across) CHECK(scene.end.decision.step == 1 - at);  // of the bucket, which has nothing left
+  CHECK(scene.end.decision.step == 1 - at);  // of the bucket, which has nothing left
   scene.grants.refund();
   CHECK(scene.left() == 3);
 }

@@ -337,6 +337,22 @@ TEST_CASE("clients with rates of their own do not wait for each other",
   CHECK(at(9) <= before + 9s);
 }
 
+TEST_CASE("a rate that becomes one of each client ends their line",
+          "[waiting][preparation][processes]") {
+  Processes<SharedSlidingWindow> p(2, line);
+  const SharedSlidingWindow elsewhere(*p.store, "x");
+  (void)elsewhere.configure("a", RateType::overall, 1, 1s);
+  for (int i = 0; i < 30; ++i) p.wait(0, i);
+  p.time.advance(10ms);
+  p.wait(1, 100);
+  p.time.advance(10ms);
+  (void)elsewhere.configure("a", RateType::per_client, 1, 1s);
+  p.time.advance(6s);
+  CHECK(std::ranges::count(p.order(), 100) == 1);
+  p.time.advance(1h);
+  CHECK(p.grants.size() == 31);
+}
+
 TEST_CASE("on every store of several processes, these are served in the order of their callers",
           "[waiting][processes]") {
   for_each_store([](Store& store, VirtualClock& clock) {
