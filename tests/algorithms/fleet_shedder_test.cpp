@@ -52,7 +52,9 @@ TEST_CASE("a share of the fleet is kept for more critical work, and all classes 
     CHECK(error == Errc::cost_exceeds_capacity);
     CHECK_FALSE(fleet.peek("nobody", 1, error).allowed);
     CHECK(error == Errc::invalid_argument);
-    for (int i = 0; i < 2; ++i) CHECK(acquire("critical"));
+    CHECK(acquire("critical"));
+    CHECK(fleet.peek("critical", error).allowed);
+    CHECK(acquire("critical"));
     CHECK_FALSE(acquire("critical"));
     CHECK(fleet.tier_of(held.back().decision()) == "critical");
     CHECK(fleet.tier_of(Decision{.part = 7}).empty());
@@ -92,6 +94,8 @@ TEST_CASE("an unknown tier and tiers out of order are errors", "[fleet_shedder]"
     CHECK_FALSE(fleet.try_acquire("nightly", error).decision().allowed);
     CHECK(error == Errc::invalid_argument);
     CHECK_FALSE(fleet.try_acquire("batch", 6, error).decision().allowed);
+    CHECK(error == Errc::cost_exceeds_capacity);
+    CHECK_FALSE(decide(store, fleet.peek_step("batch", fleet.key(), 6), error).allowed);
     CHECK(error == Errc::cost_exceeds_capacity);
     CHECK(fleet.share_of("normal") == 8);
     CHECK(fleet.peek("critical").remaining == 10);

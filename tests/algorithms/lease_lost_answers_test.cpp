@@ -197,8 +197,12 @@ TEST_CASE("a release that has failed is sent again when the limiter is next aske
   }
 }
 
-TEST_CASE("a call that waits sends the releases that have failed as well", "[leases]") {
+TEST_CASE("a call that waits sends the releases that have failed as well, and no others",
+          "[leases]") {
   Rig rig;
+  rig.store.play(FaultScript("not_connected"));
+  CHECK_FALSE(rig.jobs.acquire("a", 1, 0s, {}, rig.error).decision().allowed);
+  CHECK(rig.store.counts().calls == 1);
   Lease lease = rig.jobs.try_acquire("a");
   rig.store.play(FaultScript("timeout"));
   lease.release_later();
@@ -264,12 +268,29 @@ TEST_CASE("a lease that ends while its release is pending is over, whatever beco
   rig.store.play(FaultScript("delay(1s,timeout)"));
   using Release = decltype(Lease::Verbs::release(lease));
   detail::Running<Release, Forget>::start(Lease::Verbs::release(lease));
+  const auto calls = rig.store.counts().calls;
+  CHECK_FALSE(lease.release());
+  CHECK(rig.store.counts().calls == calls);
   lease = {};
   rig.clock.advance(1s);
   renewer.renew_due();
   CHECK(renewer.size() == 0);
   rig.clock.advance(1min);
   CHECK(rig.is_free());
+}
+
+TEST_CASE("a renewal that is answered behind a later one takes nothing of its time", "[leases]") {
+  Rig rig;
+  Lease lease = rig.jobs.try_acquire("a");
+  rig.clock.advance(1s);
+  rig.store.play(FaultScript("delay(5s)"));
+  detail::Running<detail::RenewVerb, Forget>::start(Lease::Verbs::renew(lease));
+  rig.clock.advance(1s);
+  CHECK(lease.renew());
+  rig.clock.advance(60s - 1us);
+  CHECK_FALSE(lease.lost());
+  rig.clock.advance(1us);
+  CHECK(lease.lost());
 }
 
 TEST_CASE("a place whose grant was lost goes to who waits for it", "[leases]") {

@@ -107,6 +107,34 @@ TEST_CASE("a return that failed may be asked for again", "[core][leases]") {
   CHECK(store.calls == calls);
 }
 
+TEST_CASE("who has lost a lease tells of that alone, however it ends", "[core][leases]") {
+  struct Noted final : Observer {
+    void lease_changed(const LeaseEvent& event) override { changes.push_back(event.change); }
+    std::vector<LeaseEvent::Change> changes;
+  } noted;
+  FickleStore store;
+  ObservedStore observed(store, noted);
+  const ConcurrencyLimiter jobs(observed, "jobs", 1, {.ttl = 60s});
+  for (const int way : {0, 1, 2}) {
+    CAPTURE(way);
+    noted.changes.clear();
+    {
+      Lease lease = jobs.try_acquire("a");
+      jobs.reset("a");
+      CHECK_FALSE(lease.renew());
+      std::error_code error;
+      store.failure = Errc::not_connected;
+      CHECK_FALSE(lease.release(error));
+      store.failure = {};
+      CHECK(error);
+      CHECK(lease.lost());
+      if (way == 0) lease.release();
+      if (way == 1) lease.release_later();
+    }
+    CHECK(noted.changes == std::vector{LeaseEvent::Change::granted, LeaseEvent::Change::lost});
+  }
+}
+
 TEST_CASE("a lease that could not be renewed is held until its TTL is over",
           "[core][leases][C-034]") {
   FickleStore store;

@@ -70,6 +70,11 @@ TEST_CASE("what the primary has granted without an answer is given back behind i
   rig.primary.fail_call(1, Fault::answer_lost());
   const Grants grants = acquire({{bucket, "a"}, {jobs, "a"}}, 0s);
   REQUIRE(grants);
+  REQUIRE(bucket.peek("b").source == Source::virtual_store);  // the breaker stays closed
+  const ConcurrencyLimiter others(rig.store, "others", 4);
+  rig.primary.fail_call(1, Fault::answer_lost());
+  REQUIRE(acquire({{others, "a"}, {jobs, "b"}}, 0s).decision().source == Source::fallback);
+  CHECK(ConcurrencyLimiter(*rig.whole, "jobs", 4).peek("b").remaining == 4);
   CHECK(held(*rig.local) == 2);
   CHECK(held(*rig.whole) == 0);
 

@@ -41,6 +41,7 @@ TEST_CASE("what a shadow refuses goes ahead, and is told; other limits are obeye
   CHECK(third);
   CHECK(third.retry_after == 0s);
   CHECK(third.limit == unlimited);
+  CHECK(third.source == Source::virtual_store);
   CHECK(next.try_acquire("a", 3));  // which is more than its limit
   CHECK(s.events.take() ==
         Lines{"decided next a 1 refused (shadow)", "decided next a 3 refused (shadow)"});
