@@ -212,25 +212,6 @@ TEST_CASE("a wait that cannot succeed in time is refused at once, with the limit
   CHECK(bench.refused[3].step == 0);
 }
 
-TEST_CASE("what was granted to a call that was cancelled meanwhile goes back", "[claims]") {
-  Bench bench;
-  const TokenBucket bucket(bench.store, "b", Quota::per_second(1).burst(2));
-  const SlidingWindow windows(bench.store, "w", {{2, 1h}});
-  const ConcurrencyLimiter jobs(bench.store, "jobs", 2);
-  const std::vector<Claim> all{{bucket, "a"}, {windows, "a"}, {jobs, "a"}};
-  bench.store.fail_all(testing::Fault::none().late(1s));
-  const Waiting asking = bench.wait(1, all);
-  asking->cancel();
-  CHECK(bench.failed.empty());  // its request is at the store
-  bench.clock.advance(3s);
-  CHECK(bench.failed[1] == Errc::cancelled);
-  bench.store.heal();
-  bench.clock.advance(1s);
-  CHECK(bucket.peek("a").remaining == 2);
-  CHECK(windows.peek("a").remaining == 2);
-  CHECK(jobs.peek("a").remaining == 2);
-}
-
 TEST_CASE("a grant of several limits can be settled and refunded, each as it is", "[claims]") {
   VirtualClock clock;
   const auto store = make_virtual_store(clock);

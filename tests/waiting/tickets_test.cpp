@@ -174,6 +174,17 @@ TEST_CASE("pauses double from 1 ms to recheck for who could be granted but for i
   CHECK(two.order() == std::vector{2});
 }
 
+TEST_CASE("who is refused behind others is told when their tickets end", "[waiting][processes]") {
+  Leases two(2, {.ticket_ttl = 1min, .recheck = 1h}, 1, long_lease);
+  enter_dead(two);
+  Decision refusal;
+  const auto waits = wait_for(two.limiter(1), request_of(two.limiter(1), "a", 1), 5s,
+                              [&](std::error_code, const Lease& no) { refusal = no.decision(); });
+  two.time.advance(5s);
+  CHECK(waits->times_over() == 1);
+  CHECK(refusal.retry_after == 55s);
+}
+
 TEST_CASE("a cancelled waiter gives the ticket of its process up at once", "[waiting][processes]") {
   Leases two(2, {.ticket_ttl = 1min, .recheck = 1h}, 1, long_lease);
   const Lease held = hold_one(two, 1);
@@ -190,20 +201,23 @@ TEST_CASE("a cancelled waiter gives the ticket of its process up at once", "[wai
 
 TEST_CASE("a process that leaves its place, or moves back, wakes the one that is first then",
           "[waiting][processes][leases]") {
-  for (const bool moves_back : {false, true}) {
-    // The first needs more than there is: with it goes what keeps the other waiting.
-    Leases two(2, {.ticket_ttl = 1min, .recheck = 1h}, 2, long_lease);
-    const Lease held = hold_one(two, 2);
-    two.wait(0, 1, 2);
-    two.time.advance(10ms);
-    two.wait(1, 2);
-    two.time.advance(10ms);
-    if (moves_back) two.wait(0, 3, 2);
-    two.time.advance(10ms);
-    CHECK(two.grants.empty());
-    two.probes[0]->cancel();
-    CHECK(two.order() == std::vector{2});
-  }
+  const bool moves_back = GENERATE(false, true);
+  const bool has_hint = GENERATE(false, true);
+  // The first needs more than there is: with it goes what keeps the other waiting.
+  Leases two(2, {.ticket_ttl = 1min, .recheck = 1h}, 2, long_lease);
+  const Lease held = hold_one(two, 2);
+  Lease also;
+  if (has_hint) also = hold_one(two, 2);
+  two.wait(0, 1, 2);
+  two.time.advance(10ms);
+  two.wait(1, 2);
+  two.time.advance(10ms);
+  also = {};
+  if (moves_back) two.wait(0, 3, 2);
+  two.time.advance(10ms);
+  CHECK(two.grants.empty());
+  two.probes[0]->cancel();
+  CHECK(two.order() == std::vector{2});
 }
 
 TEST_CASE("a call that keeps its turn while it waits elsewhere keeps no other process waiting",
