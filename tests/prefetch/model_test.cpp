@@ -86,13 +86,16 @@ class Limit {
   [[nodiscard]] Step reward(Word amount) const {
     return of([&](const auto& limiter) { return limiter.reward_step(key, amount); });
   }
+  [[nodiscard]] Word left() const {
+    return of([&](const auto& limiter) { return limiter.peek(key).remaining; });
+  }
   void configure() const {
     if (terms_.kind == Kind::shared) shared_.configure(key, quota_of(terms_));
   }
 
  private:
   template <class Use>
-  [[nodiscard]] Step of(Use use) const {
+  [[nodiscard]] std::invoke_result_t<Use, const FixedWindow&> of(Use use) const {
     switch (terms_.kind) {
       case Kind::bucket:
         return use(bucket_);
@@ -647,7 +650,22 @@ class World {
                   " more; taken " + std::to_string(stats.taken) + ", returned " +
                   std::to_string(stats.returned) + ", lapsed " + std::to_string(stats.lapsed));
     }
+    judge_rest();
     for (std::size_t i = 0; i < processes_.size(); ++i) served_by_hints(i);
+  }
+  /// Where nothing drains, what was neither used nor lapsed is at the store again.
+  void judge_rest() {
+    if (!is_bucket(terms_.kind) || terms_.per_second > 0 || terms_.changes || terms_.faults) return;
+    Word rest = terms_.limit;
+    Word unsure = 0;
+    for (const auto& grant : history_) rest -= grant.cost;
+    for (const auto& process : processes_) {
+      rest -= static_cast<Word>(process->store->stats().lapsed);
+      unsure += process->unsure;
+    }
+    const Word left = Limit(*server_, terms_).left();
+    require(left >= rest - unsure && left <= rest + added_ + 1, "units are lost, or come twice");
+    if (rest < terms_.limit) ++seen["rest"];
   }
   void served_by_hints(std::size_t who) {
     if (terms_.per_second == 0 && is_bucket(terms_.kind)) return;
@@ -719,7 +737,7 @@ TEST_CASE(
   }
   for (const char* what :
        {"allowed here", "refused here", "allowed by the store", "refused by the store", "plan here",
-        "plan passed", "refunded here", "changed", "set back", "ended", "lost", "error"}) {
+        "plan passed", "refunded here", "changed", "set back", "ended", "lost", "error", "rest"}) {
     CAPTURE(what);
     CHECK(seen[what] > 0);
   }

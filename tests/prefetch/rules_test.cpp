@@ -71,23 +71,6 @@ TEST_CASE("a quota that is lowered elsewhere, below a lot, is asked for what is 
   CHECK_FALSE(error);
 }
 
-TEST_CASE("every unit of a quota is spent once, however it was held", "[prefetch]") {
-  // Nothing drains, so that what is spent, returned and lapsed must be what was taken.
-  PrefetchRig rig({.hold = 1s, .most = 50});
-  const TokenBucket bucket(rig.store, "api", Quota::per_hour(1).burst(1000));
-  int granted = 0;
-  for (int round = 0; round < 20; ++round) {
-    granted += rig.spend(bucket, 30, 5ms);
-    rig.clock.advance(round % 2 == 0 ? 600ms : 1500ms);  // idle: what is held goes back, or lapses
-  }
-  const PrefetchStats stats = rig.store.stats();
-  CHECK(granted <= 1000);
-  CHECK(stats.returned > 0);
-  const auto spent_at_store = 1000 - bucket.peek("a").remaining;
-  CHECK(static_cast<Word>(stats.taken - stats.returned) == spent_at_store);
-  CHECK(granted + static_cast<Word>(stats.lapsed) <= spent_at_store);
-}
-
 TEST_CASE("the end of a store returns what it holds", "[prefetch]") {
   VirtualClock clock;
   const auto inner = make_virtual_store(clock);

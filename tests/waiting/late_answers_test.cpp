@@ -110,38 +110,6 @@ TEST_CASE("a deadline holds for a waiter that was overtaken while it entered the
   CHECK(second.error == Errc::cancelled);
 }
 
-TEST_CASE("what comes back while a refusal is on its way is not missed, whoever asks meanwhile",
-          "[waiting][processes][leases]") {
-  for (const bool is_across : {false, true}) {
-    CAPTURE(is_across);
-    Holding store;
-    const ConcurrencyLimiter jobs(store, "x", 2, {.ttl = 10min});
-    WaitQueueOptions queue = is_across ? across : WaitQueueOptions{};
-    queue.recheck = 1h;
-    jobs.set_wait_queue(queue);
-    Lease a = jobs.try_acquire("a");
-    Lease b = jobs.try_acquire("a");
-    std::vector<Lease> leases;
-    const Time start = store.time.now();
-    store.holds = true;
-    End first;
-    End second;
-    const auto one = wait(jobs, store, first, Deadline::never(), 0, &leases);
-    store.holds = false;
-    a.release();
-    b.release();
-    store.holds = true;
-    const auto two = wait(jobs, store, second, Deadline::never(), 0, &leases);
-    store.deliver_all();
-    store.holds = false;
-    for (int i = 0; i < 5; ++i) store.time.advance(1s);
-    CHECK(first.granted);
-    CHECK(second.granted);
-    CHECK(first.at == start);
-    leases.clear();
-  }
-}
-
 namespace {
 
 /// A bucket of a token a second and 10 at once, of which all are spent.

@@ -98,19 +98,6 @@ TEST_CASE("first come, first served, with one operation a grant of a bucket, and
   CHECK(bucket.limiter.waiting("a") == 0);
 }
 
-TEST_CASE("a big request is not starved by small ones behind it", "[waiting][queue]") {
-  Bench<SlidingWindowCounter> bench(WindowLimit{10, 10s});
-  for (int i = 0; i < 10; ++i) bench.wait(i);
-  bench.wait(100, 10);
-  for (int i = 101; i < 120; ++i) {
-    bench.wait(i);
-    bench.store.time.advance(100ms);
-  }
-  bench.store.time.advance(10min);
-  REQUIRE(bench.granted.size() == 30);
-  CHECK(bench.granted[10].first == 100);
-}
-
 TEST_CASE("who cannot make its deadline behind others is refused when that is known",
           "[waiting][queue]") {
   Bench<FixedWindow> bench(1, Calendar::every(1min));
@@ -211,49 +198,6 @@ TEST_CASE("options out of range are refused with what is allowed", "[waiting][qu
   says({.recheck = 24h + 1us}, "recheck must be 1000 us to 86400000000 us, got 86400000001 us");
   CHECK(bench.limiter.wait_queue().max_waiters == 100'000);
   CHECK_NOTHROW(bench.limiter.set_wait_queue({.recheck = 24h}));
-}
-
-TEST_CASE("a wait can be cancelled at every point, ends once, and blocks nobody behind it",
-          "[waiting][queue]") {
-  Bench<TokenBucket> bucket(one_a_second);
-  bucket.wait(0)->cancel();  // over already
-  bucket.wait(1)->cancel();  // sleeping
-  CHECK(bucket.errors[1] == Errc::cancelled);
-  bucket.wait(2);
-  bucket.store.time.advance(1s);
-  CHECK(bucket.granted == Grants{{0, 0s}, {2, 1s}});
-  for (const auto& [name, caller] : bucket.callers) caller->cancel();
-  bucket.check_ended_once();
-
-  Bench<FixedWindow> window(1, Calendar::every(1min));
-  for (int i = 0; i < 4; ++i) window.wait(i);
-  window.callers[2]->cancel();  // queued
-  window.callers[1]->cancel();  // sleeping, first waiter
-  window.store.time.advance(1min);
-  CHECK(window.order() == std::vector{0, 3});
-  window.check_ended_once();
-}
-
-TEST_CASE("what is granted after a cancellation is given back", "[waiting][queue]") {
-  const auto check = [](auto& bench) {
-    bench.store.holds = true;
-    bench.wait(0, 2)->cancel();
-    CHECK(bench.errors.empty());  // the store has it
-    bench.store.answer_all();
-    CHECK(bench.errors.empty());  // it is being given back
-    bench.store.answer_all();
-    CHECK(bench.errors[0] == Errc::cancelled);
-    bench.wait(1, 3);
-    bench.store.answer_all();
-    CHECK(bench.granted == Grants{{1, 0s}});
-    bench.check_ended_once();
-  };
-  Bench<TokenBucket> bucket(Quota::per_second(1).burst(3));
-  Bench<FixedWindow> window(3, Calendar::daily());
-  Bench<SlidingWindowCounter> counter(WindowLimit{3, 24h});
-  check(bucket);
-  check(window);
-  check(counter);
 }
 
 }  // namespace sluice::test
