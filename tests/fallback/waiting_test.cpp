@@ -94,6 +94,26 @@ TEST_CASE("under local, who comes too late for its share is refused at once, wit
   CHECK(ends[0]);
 }
 
+TEST_CASE("under local, who waits behind another process has its share once the store is away",
+          "[fallback][waiting]") {
+  Rig rig(2);
+  const ConcurrencyLimiter ahead(*rig.whole, "jobs", 2, {.ttl = 1h});
+  const ConcurrencyLimiter behind(rig.store, "jobs", 2, {.ttl = 1h});
+  const Lease all = ahead.try_acquire("a", 2);
+  Lease granted;
+  const auto first = wait_for(ahead, request_of(ahead, "a", 1), Deadline::never(),
+                              [](std::error_code, const Lease&) {});
+  rig.clock.advance(1ms);
+  const auto second = wait_for(behind, request_of(behind, "a", 1), Deadline::never(),
+                               [&](std::error_code, Lease lease) { granted = std::move(lease); });
+  rig.clock.advance(1ms);
+  rig.trip();
+  CHECK_FALSE(granted);
+  rig.clock.advance(WaitQueueOptions{}.ticket_ttl);
+  CHECK(granted.decision().source == Source::fallback);
+  first->cancel();
+}
+
 TEST_CASE("under local, a place that comes back wakes who waits for it", "[fallback][waiting]") {
   Rig rig(2);
   const ConcurrencyLimiter jobs(rig.store, "jobs", 2, {.ttl = 10s});
