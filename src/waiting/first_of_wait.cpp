@@ -108,10 +108,10 @@ void FirstOfWait::start() noexcept {
 void FirstOfWait::on_time() noexcept {
   const auto self = shared_from_this();
   const Time now = clock().now();
-  const bool under_way = is_under_way();
   bool was_due = false;
   for (const std::size_t index : order_) {
-    if (timer_of(*alternatives_[index], under_way) > now) continue;
+    // One before it may just have asked.
+    if (timer_of(*alternatives_[index], is_under_way()) > now) continue;
     was_due = true;
     alternatives_[index]->on_time();
   }

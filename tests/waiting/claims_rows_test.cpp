@@ -123,6 +123,26 @@ TEST_CASE(
   CHECK(bench.granted(call));
 }
 
+TEST_CASE("an alternative behind another one asks after that has had its last answer",
+          "[claims][rows][leases]") {
+  Bench bench(10ms);
+  const LeaseOptions lease{.ttl = 1h};
+  const ConcurrencyLimiter jobs(bench.wire, "jobs", 5, lease);
+  jobs.set_wait_queue({.across_processes = false, .recheck = 1h});
+  const ConcurrencyLimiter elsewhere(*bench.store, "jobs", 5, lease);
+  const Lease most = elsewhere.try_acquire("k", 4);
+  Lease one = elsewhere.try_acquire("k");
+  Grants granted;
+  const auto waits = wait_for(first_of({{{jobs, "k", 5}}, {{jobs, "k"}}}), 1s,
+                              [&](std::error_code, Grants end) { granted = std::move(end); });
+  bench.run_until(900ms);
+  REQUIRE(one.release());  // nobody here is told
+  bench.run_until(1'150ms);
+  CHECK(granted);
+  CHECK(granted.alternative() == 1);
+  granted.get<Lease>(0).release_later();
+}
+
 TEST_CASE("no limit stands still for a call that waits for a gate, and no gate for a call",
           "[claims][rows]") {
   Bench bench;
