@@ -703,10 +703,10 @@ TEST_CASE("every caller is told what the pages say, and the primary is asked whe
     world.run(300);
     for (const auto& [what, times] : world.seen) seen[what] += times;
   }
-  for (const char* what : {"primary", "passed", "without", "no answer", "fault", "probe",
-                           "probe ended", "comeback", "no pause", "batch", "ended", "set back",
-                           "share allowed", "share refused", "holder", "holder after the outage",
-                           "given back"}) {
+  for (const char* what :
+       {"primary", "passed", "without", "no answer", "fault", "probe", "probe ended", "comeback",
+        "no pause", "batch", "ended", "set back", "share allowed", "share refused", "holder",
+        "holder after the outage", "given back"}) {
     CAPTURE(what);
     CHECK(seen[what] > 0);
   }
