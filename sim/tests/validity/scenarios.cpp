@@ -1,48 +1,49 @@
-// Scenarios against the means that docs/models.md states, and the steady states of their formulas.
-// Threading: single-threaded.
-#include <cmath>
-#include <string>
+// The models of a scenario against the means that docs/models.md states: arrivals in bursts,
+// and delays whose state persists. Threading: single-threaded.
+#include <map>
 #include <vector>
 
 #include "sim/tests/help.hpp"
-#include "sim/tests/validity/rows.hpp"
+#include "sluice/sim/interval.hpp"
+#include "sluice/sim/run.hpp"
+#include "tests/catch.hpp"
 
 using namespace sluice;
 using namespace sluice::sim;
-using namespace sluice::test;
+using sluice::test::plain;
 using namespace std::chrono_literals;
 
 namespace {
 
-/// The figures of each replication.
-std::vector<Figures> figures_of(Scenario scenario) {
-  std::vector<Figures> all;
-  for (std::size_t i = 0; i < replications; ++i) {
-    scenario.seed = first_seed + i;
-    all.push_back(sim::run(scenario).figures);
-  }
-  return all;
+/// The 99 % interval of a mean over seeds.
+template <class Measure>
+Interval over_seeds(std::size_t seeds, Measure measure) {
+  std::vector<double> values;
+  for (std::size_t seed = 1; seed <= seeds; ++seed) values.push_back(measure(seed));
+  return student_interval(values, 0.99);
 }
 
-Interval interval_of(const std::vector<Figures>& all, Metric metric) {
-  return test::interval_of(all, [metric](const Figures& figures) { return figures[metric]; });
+/// Whether an interval of at most this half width contains the value.
+bool contains(const Interval& interval, double value, double widest) {
+  CAPTURE(interval.mean, interval.half_width, value);
+  CHECK(interval.half_width <= widest);
+  return interval.low() <= value && value <= interval.high();
 }
 
-constexpr Span window = 2min;
-constexpr double accepted = 50;  // calls a second, in each minute
-
-/// Jobs that call once, at equal distances.
-Scenario overload(std::uint32_t workers, Word rate, double ratio) {
-  Scenario s = plain();
-  s.warm_up = 3 * window;
-  s.duration = 5 * window;
-  s.fleet.workers = workers;
-  s.arrivals.kind = ArrivalOptions::Kind::constant;
-  s.arrivals.rate = {rate, 1s};
-  s.upstream.limits = {{static_cast<Word>(accepted) * 60, 1min, true}};
-  s.client.throttle = ratio;
-  s.client.throttle_window = window;
-  return s;
+/// The mean time from a call to its answer, in ms.
+double mean_answer(const Scenario& scenario) {
+  std::map<std::uint64_t, Span> sent;
+  double sum = 0;
+  double count = 0;
+  RunOptions options;
+  options.on_event = [&](const JobEvent& event) {
+    if (event.what == JobEvent::What::sent) sent[event.job] = event.at;
+    if (event.what != JobEvent::What::answered) return;
+    sum += static_cast<double>((event.at - sent[event.job]).count()) / 1000;
+    ++count;
+  };
+  (void)run(scenario, options);
+  return sum / count;
 }
 
 }  // namespace
@@ -56,7 +57,24 @@ TEST_CASE("a fleet of Markov-modulated arrivals is offered their mean rate, time
   s.arrivals.calm_for = 4s;
   s.arrivals.load = GENERATE(1.0, 0.5);
   s.fleet.spread = GENERATE(FleetOptions::Spread::equal, FleetOptions::Spread::uneven);
-  check_row("jobs/s, MMPP", interval_of(figures_of(s), Metric::offered), 70 * s.arrivals.load, 0.1);
+  const Interval offered = over_seeds(40, [&s](std::uint64_t seed) {
+    s.seed = seed;
+    return run(s).figures[Metric::offered];
+  });
+  CHECK(contains(offered, 70 * s.arrivals.load, 5));
+}
+
+TEST_CASE("the delay of an API whose slow phases persist has the mean that is stated") {
+  Scenario s = plain();
+  const bool by_time = GENERATE(true, false);
+  s.upstream.latency = by_time
+                           ? Delay::phases(Delay::constant(10ms), 3s, Delay::constant(110ms), 1s)
+                           : Delay::runs(Delay::constant(10ms), 30, Delay::constant(110ms), 10);
+  const Interval answer = over_seeds(30, [&s](std::uint64_t seed) {
+    s.seed = seed;
+    return mean_answer(s);
+  });
+  CHECK(contains(answer, 2 + 10 + 0.25 * 100, 4));
 }
 
 TEST_CASE("the way to the store has slow phases on each connection") {
@@ -65,54 +83,11 @@ TEST_CASE("the way to the store has slow phases on each connection") {
   s.limiter.limit = {1000, 1s};
   s.store.to = Delay::phases(Delay::constant(1ms), 3s, Delay::constant(41ms), 1s);
   s.store.from = s.store.service = Delay::constant(1ms);
+  const Interval wait = over_seeds(30, [&s](std::uint64_t seed) {
+    s.seed = seed;
+    return run(s).figures[Metric::wait_mean];
+  });
   // Messages do not overtake each other: once in 4 s a slow phase ends, and those of the next 40 ms
   // wait for the last slow one, 20 ms in the mean.
-  check_row("ms to the store and back", interval_of(figures_of(s), Metric::wait_mean),
-            1 + 1 + 1 + 0.25 * 40 + 0.04 / 4 * 20, 0.12);
-}
-
-// A job calls until it succeeds, n times at most: a share p^n of the jobs never does, and whatever
-// n is, a success takes 1 / (1 - p) calls.
-TEST_CASE("retries of calls that fail") {
-  for (const double failures : {0.3, 0.6, 0.9}) {
-    for (const std::uint32_t attempts : {2U, 4U}) {
-      Scenario s = plain();
-      s.arrivals.rate = {100, 1s};
-      s.upstream.failures = failures;
-      s.client.retries = ClientOptions::Retries::fixed;
-      s.client.pause = 1ms;
-      s.client.attempts = attempts;
-      const std::string name = ", p = " + std::to_string(failures).substr(0, 4) +
-                               ", attempts: " + std::to_string(attempts);
-      const auto all = figures_of(s);
-      check_row("% of the jobs that fail" + name, interval_of(all, Metric::share_refused),
-                100 * std::pow(failures, attempts), 0.1);
-      check_row("calls for a success" + name, interval_of(all, Metric::calls_per_success),
-                1 / (1 - failures), 0.01);
-    }
-  }
-}
-
-// Adaptive throttling: with r requests and a accepts in a window w, a share p = (r - K a) / (r + 1)
-// is refused, and so s = r (1 - p) are sent: s (r + 1) = r (1 + K a). Requests at equal distances
-// have r + 1 in each window, so that the rate of sent calls of each worker is K a / w + 1 / w, of
-// which the API refuses all but a: exactly, in the mean.
-TEST_CASE("adaptive throttling before an API that accepts so many calls") {
-  for (const auto& [ratio, rate] : {std::pair(1.1, Word{65}), std::pair(2.0, Word{120})}) {
-    constexpr std::uint32_t workers = 4;
-    const double expected = ratio * accepted + workers / 120.0;
-    check_row("% refused by its API, K = " + std::to_string(ratio).substr(0, 3),
-              interval_of(figures_of(overload(workers, rate, ratio)), Metric::share_429),
-              100 * (1 - accepted / expected), 0.05);
-  }
-}
-
-// With K a or fewer requests, none is throttled, though the API refuses some.
-TEST_CASE("adaptive throttling leaves alone what asks less than K times what is accepted") {
-  for (const auto& [ratio, rate] : {std::pair(1.1, Word{54}), std::pair(2.0, Word{99})}) {
-    for (const Figures& each : figures_of(overload(1, rate, ratio))) {
-      CHECK(each[Metric::throttled] == 0);
-      CHECK(each[Metric::share_429] > 5);
-    }
-  }
+  CHECK(contains(wait, 1 + 1 + 1 + 0.25 * 40 + 0.04 / 4 * 20, 1.5));
 }
