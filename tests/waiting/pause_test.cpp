@@ -110,21 +110,6 @@ TEST_CASE("in a backlog who could be granted at its deadline is granted, a tick 
   }
 }
 
-TEST_CASE("who comes behind one that knows when its units are there is refused at once, or in time",
-          "[waiting][backlog][L3]") {
-  Fixture f;
-  f.bucket.set_wait_queue({.across_processes = false, .recheck = 1h});
-  for (const int name : {1, 2, 3}) f.ends.wait(f.bucket, name, Deadline::never());
-  f.time.advance(1s);
-  CHECK(f.ends.is_granted(2, 1s));
-  f.ends.wait(f.bucket, 4, 2s - 1us);
-  CHECK(f.ends.is_refused(4, 1s));
-  CHECK(f.ends.all[4].hint == 2s);
-  f.ends.wait(f.bucket, 5, 2s);
-  f.time.advance(2s);
-  CHECK(f.ends.is_granted(5, 3s));
-}
-
 TEST_CASE("who knows when its units are there still looks again each recheck", "[waiting]") {
   VirtualClock time;
   const auto store = make_virtual_store(time);

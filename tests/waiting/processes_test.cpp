@@ -213,17 +213,6 @@ TEST_CASE("a deadline holds to the tick, whoever stands before", "[waiting][proc
   CHECK(p.order() == std::vector{0, 1});
 }
 
-TEST_CASE("a priority counts over all processes", "[waiting][processes]") {
-  Processes<FixedWindow> p(2, line, 1, Calendar::every(1min));
-  p.wait(0, 0);
-  p.wait(0, 1);
-  p.time.advance(1s);
-  p.wait(1, 2, 1, Deadline::never(), 2);
-  p.wait(1, 3);
-  p.time.advance(1h);
-  CHECK(p.order() == std::vector{0, 2, 1, 3});
-}
-
 TEST_CASE("a process has its turn by the highest priority that waits there, while it waits",
           "[waiting][processes]") {
   Processes<FixedWindow> p(3, line, 1, Calendar::every(1min));
