@@ -271,6 +271,19 @@ TEST_CASE("an error without a code of its own is told in the server's words, onc
   CHECK(store->stats().connections == 1);
 }
 
+TEST_CASE("an error with a code of its own is told by that, without the user whom the words name",
+          "[fake][reason]") {
+  const Rig rig([](Peer& peer, int) {
+    while (peer.read_call()) {
+      if (!peer.send("-NOPERM User " + canary_user + " has no permissions\r\n")) return;
+    }
+  });
+  const std::string text =
+      what_of([&] { return TokenBucket(*rig.store, "api", quota).try_acquire("a"); });
+  CHECK(has(text, make_error_code(Errc::no_permission).message()));
+  CHECK_FALSE(has(text, canary_user));
+}
+
 TEST_CASE("an event tells each connection, and why it was lost", "[fake][reason]") {
   FakeServer server([](Peer& peer, int number) {
     const auto first = peer.read_call();
