@@ -62,7 +62,7 @@ const BackoffOptions& checked(const BackoffOptions& options) {
 
 CallTries::CallTries(const FirstOf& alternatives, const BackoffOptions& options, bool settles)
     : alternatives_(alternatives),
-      options_(checked(options)),
+      options_(options),
       end_(options.end_by.on(store_of(alternatives).clock())),
       deadline_(std::min(end_, options.deadline.on(store().clock()))),
       backoff_(options.base, options.cap, options.jitter) {

@@ -49,8 +49,8 @@ decltype(auto) call_with(Function&& function, Granted& granted, const StopToken&
 /// The tries of one call. What the blocking form and the coroutine have in common comes first.
 class CallTries {
  public:
-  /// Throws std::invalid_argument if an option is out of range or there is no claim, and if the
-  /// cost is to be settled and no claim is an Estimate.
+  /// REQUIRES: checked(options). Throws std::invalid_argument if the cost is to be settled and no
+  /// claim is an Estimate.
   CallTries(const FirstOf& alternatives, const BackoffOptions& options, bool settles);
 
   /// Of the alternative that was granted, or would have been first; at the begin, of the first one.
