@@ -36,7 +36,6 @@ void wait_until(Clock& clock, Time when, const StopToken& stop) {
 }
 
 Store& store_of(const FirstOf& alternatives) {
-  require_one_store(alternatives.claims(0));
   return alternatives.claims(0).front().limit().store();
 }
 

@@ -94,8 +94,8 @@ struct Costed {
 /// number of calls and threads. It keeps copies of the limiters. The stores must outlive it.
 class Call {
  public:
-  /// Throws std::invalid_argument for attempts, base or cap out of their ranges, and for 0 or more
-  /// than 16 claims.
+  /// Throws std::invalid_argument for attempts, base or cap out of their ranges, for 0 or more than
+  /// 16 claims, and for claims of several stores.
   explicit Call(std::span<const Claim> claims, const BackoffOptions& options = {})
       : Call(FirstOf(claims), options) {}
   Call(std::initializer_list<Claim> claims, const BackoffOptions& options = {})

@@ -47,8 +47,10 @@ class FirstOf {
  private:
   friend class Call;
   friend FirstOf first_of(std::vector<std::vector<Claim>> alternatives);
-  /// Of a Call, which throws later.
-  explicit FirstOf(std::span<const Claim> claims) : alternatives_{{claims.begin(), claims.end()}} {}
+  /// One alternative. Throws as detail::require_one_store().
+  explicit FirstOf(std::span<const Claim> claims) : alternatives_{{claims.begin(), claims.end()}} {
+    detail::require_one_store(claims);
+  }
   explicit FirstOf(std::vector<std::vector<Claim>> alternatives);
 
   [[nodiscard]] std::vector<std::size_t> order() const;
