@@ -5,22 +5,24 @@
 namespace sluice::detail {
 
 HeavyHitters::HeavyHitters(std::size_t counters, std::size_t longest) : counters_(counters) {
-  for (Counter& counter : counters_) counter.key.reserve(longest);
+  for (Counter& counter : counters_) {
+    counter.limiter.reserve(longest);
+    counter.key.reserve(longest);
+  }
   heap_.reserve(counters);
   std::size_t size = 4;
   while (size < 2 * counters) size *= 2;
   table_.assign(size, none);
 }
 
-void HeavyHitters::add(std::string_view key, std::uint64_t hash) noexcept {
-  std::uint32_t index = find(key, hash);
+void HeavyHitters::add(std::string_view limiter, std::string_view key,
+                       std::uint64_t hash) noexcept {
+  std::uint32_t index = find(limiter, key, hash);
   if (index == none && heap_.size() < counters_.size()) {
     index = static_cast<std::uint32_t>(heap_.size());
-    counters_[index].key.assign(key);
-    counters_[index].hash = hash;
     counters_[index].place = index;
     heap_.push_back(index);
-    insert(index);
+    name(index, limiter, key, hash);
     // A new counter of 0 belongs to the top.
     for (std::uint32_t place = index; place > 0; place = (place - 1) / 2) {
       if (counters_[heap_[(place - 1) / 2]].count == 0) break;
@@ -30,21 +32,29 @@ void HeavyHitters::add(std::string_view key, std::uint64_t hash) noexcept {
     index = heap_.front();
     Counter& least = counters_[index];
     erase(index);
-    least.key.assign(key);
-    least.hash = hash;
     least.error = least.count;
-    insert(index);
+    name(index, limiter, key, hash);
   }
   ++counters_[index].count;
   sink(counters_[index].place);
 }
 
-std::uint32_t HeavyHitters::find(std::string_view key, std::uint64_t hash) const noexcept {
+std::uint32_t HeavyHitters::find(std::string_view limiter, std::string_view key,
+                                 std::uint64_t hash) const noexcept {
   for (std::size_t slot = slot_of(hash); table_[slot] != none; slot = slot_of(slot + 1)) {
     const Counter& counter = counters_[table_[slot]];
-    if (counter.hash == hash && counter.key == key) return table_[slot];
+    if (counter.hash == hash && counter.key == key && counter.limiter == limiter)
+      return table_[slot];
   }
   return none;
+}
+
+void HeavyHitters::name(std::uint32_t index, std::string_view limiter, std::string_view key,
+                        std::uint64_t hash) noexcept {
+  counters_[index].limiter.assign(limiter);
+  counters_[index].key.assign(key);
+  counters_[index].hash = hash;
+  insert(index);
 }
 
 void HeavyHitters::insert(std::uint32_t index) noexcept {

@@ -1,4 +1,4 @@
-// HeavyHitters: the most frequent keys of a stream, in bounded memory.
+// HeavyHitters: the most frequent keys of a stream, by limiter, in bounded memory.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,7 @@ namespace sluice::detail {
 class HeavyHitters {
  public:
   struct Counter {
+    std::string limiter{};
     std::string key{};
     std::uint64_t count = 0;
     std::uint64_t error = 0;  ///< by which the count may be too high
@@ -23,10 +24,11 @@ class HeavyHitters {
     std::uint32_t place = 0;  ///< in the heap
   };
 
-  /// Keys have at most `longest` bytes. REQUIRES: 1 to 2^20 counters.
+  /// Names of limiters and keys have at most `longest` bytes. REQUIRES: 1 to 2^20 counters.
   HeavyHitters(std::size_t counters, std::size_t longest);
 
-  void add(std::string_view key, std::uint64_t hash) noexcept;
+  /// `hash` is of both.
+  void add(std::string_view limiter, std::string_view key, std::uint64_t hash) noexcept;
   /// In no order.
   [[nodiscard]] std::span<const Counter> counters() const noexcept {
     return {counters_.data(), heap_.size()};
@@ -38,7 +40,10 @@ class HeavyHitters {
   [[nodiscard]] std::size_t slot_of(std::uint64_t hash) const noexcept {
     return static_cast<std::size_t>(hash) & (table_.size() - 1);
   }
-  [[nodiscard]] std::uint32_t find(std::string_view key, std::uint64_t hash) const noexcept;
+  [[nodiscard]] std::uint32_t find(std::string_view limiter, std::string_view key,
+                                   std::uint64_t hash) const noexcept;
+  void name(std::uint32_t index, std::string_view limiter, std::string_view key,
+            std::uint64_t hash) noexcept;
   void insert(std::uint32_t index) noexcept;
   void erase(std::uint32_t index) noexcept;
   void swap_places(std::uint32_t a, std::uint32_t b) noexcept;

@@ -68,13 +68,10 @@ bool ClosedScopes::is_any_closed(Time now) const noexcept {
 void BusyKeys::add(std::string_view limiter, std::string_view key) {
   limiter = limiter.substr(0, Key::max_plain_bytes);
   key = key.substr(0, Key::max_plain_bytes);
+  const std::hash<std::string_view> hash;
+  const std::uint64_t both = 31 * hash(limiter) + hash(key);
   const std::lock_guard lock(mutex_);
-  const auto size = static_cast<std::uint32_t>(limiter.size());  // tells the two apart
-  text_.clear();
-  for (int byte = 0; byte < 4; ++byte) text_ += static_cast<char>(size >> (8 * byte));
-  text_ += limiter;
-  text_ += key;
-  hitters_.add(text_, std::hash<std::string_view>()(text_));
+  hitters_.add(limiter, key, both);
 }
 
 std::vector<BusyKey> BusyKeys::busiest(std::size_t most, std::uint64_t scale) const {
@@ -82,13 +79,7 @@ std::vector<BusyKey> BusyKeys::busiest(std::size_t most, std::uint64_t scale) co
   {
     const std::lock_guard lock(mutex_);
     for (const HeavyHitters::Counter& counter : hitters_.counters()) {
-      std::size_t size = 0;
-      for (std::size_t byte = 0; byte < 4; ++byte) {
-        size |= static_cast<std::size_t>(static_cast<unsigned char>(counter.key[byte]))
-                << (8 * byte);
-      }
-      keys.push_back({counter.key.substr(4, size), counter.key.substr(4 + size),
-                      counter.count * scale, counter.error * scale});
+      keys.push_back({counter.limiter, counter.key, counter.count * scale, counter.error * scale});
     }
   }
   std::sort(keys.begin(), keys.end(), [](const BusyKey& a, const BusyKey& b) {

@@ -152,16 +152,13 @@ class ByName {
 /// The busiest keys.
 class BusyKeys {
  public:
-  explicit BusyKeys(std::size_t counters) : hitters_(counters, longest) { text_.reserve(longest); }
+  explicit BusyKeys(std::size_t counters) : hitters_(counters, Key::max_plain_bytes) {}
   void add(std::string_view limiter, std::string_view key);
   [[nodiscard]] std::vector<BusyKey> busiest(std::size_t most, std::uint64_t scale) const;
 
  private:
-  static constexpr std::size_t longest = 4 + 2 * Key::max_plain_bytes;
-
   mutable std::mutex mutex_;
-  HeavyHitters hitters_;  // guarded by mutex_, as the next
-  std::string text_;      // of the last key: keeps its memory
+  HeavyHitters hitters_;  // guarded by mutex_
 };
 
 }  // namespace sluice::detail
