@@ -197,7 +197,9 @@ void add_doctor(CLI::App& app, Command& chosen) {
 void add_moves(CLI::App& app, Command& chosen) {
   auto options = std::make_shared<Options>();
   CLI::App* command = add(app, "export", "Write the states of all keys to a file", options);
-  command->add_option("FILE", options->file, "It is replaced; /dev/stdout is a pipe")->required();
+  command->add_option("FILE", options->file, "It is replaced; -: standard output")
+      ->required()
+      ->transform([](const std::string& file) { return file == "-" ? "/dev/stdout" : file; });
   add_scan(command, options);
   run_as(command, chosen, options, [=](const Session& s) {
     ScanOptions scan = scan_of(*options, s);
@@ -207,7 +209,10 @@ void add_moves(CLI::App& app, Command& chosen) {
 
   options = std::make_shared<Options>();
   command = add(app, "import", "Restore the states of a file under keys that are absent", options);
-  command->add_option("FILE", options->file, "As export or save_states() wrote it")->required();
+  command
+      ->add_option("FILE", options->file, "As export or save_states() wrote it; -: standard input")
+      ->required()
+      ->transform([](const std::string& file) { return file == "-" ? "/dev/stdin" : file; });
   command->add_option("--prefix", options->prefix, "The key_prefix to restore them under");
   command->add_flag("--yes", options->yes, "Do it without asking");
   run_as(command, chosen, options, [=](const Session& s) {
