@@ -57,7 +57,7 @@ Session session_of(const Options& options) {
   session.redis = parse_redis_url(options.url);
   session.redis.client_name = "sluice-tool";
   session.redis.connect_timeout = std::chrono::seconds{5};
-  session.redis.call_timeout = std::chrono::seconds{5};
+  session.redis.call_timeout = longest_answer;
   if (options.functions) session.redis.scripts = RedisScripts::functions;
   session.url = without_login(options.url);
   session.style = make_style(options.json);

@@ -20,9 +20,6 @@ namespace {
 namespace asio = boost::asio;
 using namespace redis_detail;
 
-/// A server that is busy is still waited for.
-constexpr Span longest_answer = std::chrono::seconds{10};
-
 void append(std::string& out, const Words& words) {
   out += '*' + std::to_string(words.size()) + "\r\n";
   for (const std::string_view word : words) {

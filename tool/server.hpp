@@ -15,6 +15,9 @@
 
 namespace sluice::tool {
 
+/// For one answer: a server that is busy is still waited for.
+inline constexpr Span longest_answer = std::chrono::seconds{10};
+
 /// A server cannot be reached, or does not answer any more. Its text holds no password.
 class Unreachable : public std::runtime_error {
  public:
