@@ -48,8 +48,8 @@ void check_stream(std::size_t counters, std::size_t keys, double exponent, std::
     const std::size_t key = zipf.draw(rng);
     ++truth[key];
     // A hash of few values: keys of one hash, and chains in the table.
-    sketch.add(std::to_string(key % limiters), std::to_string(key / limiters),
-               key * 0x9e3779b97f4a7c15 >> (exponent > 1 ? 50 : 8));
+    const std::uint64_t hash = exponent > 1 ? key / limiters % 16 : key * 0x9e3779b97f4a7c15;
+    sketch.add(std::to_string(key % limiters), std::to_string(key / limiters), hash);
   }
   std::uint64_t sum = 0;
   std::map<std::size_t, std::uint64_t> found;
