@@ -37,6 +37,7 @@ Response page(const Request& request, std::string_view type, std::string body) {
   response.keep_alive(request.keep_alive());
   response.body() = std::move(body);
   response.prepare_payload();
+  if (request.method() == beast::http::verb::head) response.body().clear();  // the length stays
   return response;
 }
 

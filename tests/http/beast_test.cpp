@@ -49,6 +49,12 @@ TEST_CASE("a coroutine decides a request, and makes the response to a refusal", 
   CHECK(response[beast::field::content_type] == "text/plain");
   CHECK(response[beast::field::content_length] == std::to_string(response.body().size()));
 
+  // A client takes a body after a response to HEAD for the next response of the connection.
+  request.method(beast::verb::head);
+  const auto to_head = http::refusal(request, refused);
+  CHECK(to_head.body().empty());
+  CHECK(to_head[beast::field::content_length] == response[beast::field::content_length]);
+
   beast::response<beast::string_body> own;
   http::set_headers(own, served);
   CHECK(own["X-RateLimit-Remaining"] == "2");

@@ -38,7 +38,8 @@ void set_headers(Response& response, const Admission& admission) {
   admission.headers.for_each([&](auto name, auto value) { response.set(name, value); });
 }
 
-/// The response to a request that is refused: 429 or 503. REQUIRES: !admission.
+/// The response to a request that is refused: 429 or 503, to HEAD without the body. REQUIRES:
+/// !admission.
 template <class Body, class Fields>
 [[nodiscard]] boost::beast::http::response<boost::beast::http::string_body> refusal(
     const boost::beast::http::request<Body, Fields>& request, const Admission& admission) {
@@ -50,6 +51,7 @@ template <class Body, class Fields>
   response.keep_alive(request.keep_alive());
   response.body() = admission.reason();
   response.prepare_payload();
+  if (request.method() == beast::verb::head) response.body().clear();  // the length stays
   return response;
 }
 
