@@ -97,9 +97,12 @@ bool SentinelTopology::is_current(const NamedMaster& named) const noexcept {
   return named.address && named.epoch >= epoch_;
 }
 
+/// The old master may go on for seconds, but nobody publishes there any more: its subscriber
+/// leaves, and connects to the new one.
 void SentinelTopology::note_master(const NamedMaster& named) {
   if (master_ && *master_ != *named.address) {
     context().journal.note_change(RedisEvent::Kind::switched, text_of(*named.address));
+    if (subscriber_ != nullptr) subscriber_->close();
   }
   master_ = named.address;
   epoch_ = named.epoch;
@@ -107,6 +110,7 @@ void SentinelTopology::note_master(const NamedMaster& named) {
 
 asio::awaitable<bool> SentinelTopology::connect_subscriber(Connection& connection) {
   if (!master_) co_return false;
+  subscriber_ = &connection;
   connection.set_target(*master_);
   co_return co_await connection.connect();
 }

@@ -62,7 +62,8 @@ class SentinelTopology final : public Topology {
   std::optional<RedisAddress> master_;   // the last one that was named
   std::uint64_t epoch_ = 0;              // of the configuration that names it
   Link& link_;
-  Subscriber watch_;  // for +switch-master
+  Connection* subscriber_ = nullptr;  // of the channels of keys, once it has been connected
+  Subscriber watch_;                  // for +switch-master
   std::unique_ptr<Subscription> watching_;
   boost::asio::steady_timer again_;
   RedisAddress watched_{};  // the Sentinel that is listened to

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "backends/redis/protocol/hash_slot.hpp"
+#include "sluice/extend/subscription.hpp"
 #include "tests/redis/fake/cluster.hpp"
 
 using namespace sluice;
@@ -337,4 +338,44 @@ TEST_CASE("a master that is replaced while the store logs in is not used", "[fak
   CHECK_FALSE(bucket.error("alice"));
   CHECK(misled == 0);
   CHECK(after.connections() >= 1);
+}
+
+TEST_CASE("wake-ups are listened for at the next master, also while the old one goes on",
+          "[fake][sentinel]") {
+  std::atomic<bool> is_heard{false};  // a channel is subscribed at the old master
+  std::atomic<bool> is_moved{false};
+  const auto master = [](std::atomic<bool>& is_subscribed) -> FakeServer::Behaviour {
+    return [&](Peer& peer, int) {
+      while (const auto asked = peer.read_behind_login()) {
+        if (asked->at(0) != "SUBSCRIBE") {
+          if (!peer.send(array({bulk("master")}))) return;
+          continue;
+        }
+        peer.send(array({bulk("subscribe"), bulk(asked->at(1)), number(1)}));
+        is_subscribed = true;
+        while (peer.read() && peer.send(array({bulk("pong"), bulk("")}))) continue;
+        return;
+      }
+    };
+  };
+  FakeServer before(master(is_heard), FakeServer::Serving::at_once);
+  FakeServer after(master(is_moved), FakeServer::Serving::at_once);
+  FakeServer sentinel(
+      [&](Peer& peer, int) {
+        while (const auto asked = peer.read_behind_login()) {
+          std::string reply = array({});  // it knows no other Sentinel
+          if (asked->at(0) == "SUBSCRIBE") {
+            peer.send(array({bulk("subscribe"), bulk("+switch-master"), number(1)}));
+            eventually([&] { return is_heard.load(); });
+            reply = array({bulk("message"), bulk("+switch-master"), bulk("mymaster")});
+          } else if (asked->at(1) == "GET-MASTER-ADDR-BY-NAME") {
+            reply = array({loopback, bulk(std::to_string((is_heard ? after : before).port()))});
+          }
+          if (!peer.send(reply)) break;
+        }
+      },
+      FakeServer::Serving::at_once);
+  const auto store = make_redis_store(fake_sentinel(sentinel));
+  const auto watch = store->subscribe(Key{"a", "jobs"}, [] {});
+  CHECK(eventually([&] { return is_moved.load(); }));
 }
