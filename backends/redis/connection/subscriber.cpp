@@ -19,6 +19,11 @@ using boost::system::error_code;
 /// Connects to the server of the options.
 asio::awaitable<bool> connect_as_configured(Connection& connection) { return connection.connect(); }
 
+/// Of the user, or by a proxy that has no SUBSCRIBE: the next attempt would end in the same way.
+bool is_denial(Errc code) noexcept {
+  return code == Errc::no_permission || code == Errc::unknown_command;
+}
+
 }  // namespace
 
 void WatchedChannels::add(const std::string& channel) {
@@ -193,7 +198,7 @@ bool Subscriber::hear_all() {
           ++answered_;
           break;
         }
-        denied_ = error_of(push.channel) == Errc::no_permission;
+        denied_ = is_denial(error_of(push.channel));
         return false;
       case Push::Kind::broken:
         return false;
