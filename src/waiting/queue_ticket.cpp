@@ -9,7 +9,7 @@ namespace sluice::detail {
 namespace {
 
 // While other processes are ahead and no wake-up has come, the waiter asks after this pause, then
-// doubles it up to WaitQueueOptions::recheck. Where wake-ups arrive, it pauses for that at once.
+// doubles it up to TurnInLine::longest_poll(). Where wake-ups arrive, it waits for one.
 constexpr Span shortest_poll = std::chrono::milliseconds{1};
 
 }  // namespace
@@ -60,10 +60,11 @@ void OtherProcesses::granted(Asks how, Time now, Span recheck) noexcept {
   quiet_until_ = are_ahead() ? quiet_until(now, recheck) : Time::min();
 }
 
-void OtherProcesses::refused(Asks how, bool by_turn, Time ask, Time latest, Span recheck) noexcept {
+void OtherProcesses::refused(Asks how, bool by_turn, Time ask, Time latest,
+                             Span longest_poll) noexcept {
   if (how == Asks::early) ++in_vain_;
-  quiet_until_ = std::max(ask, std::min(quiet_until(ask, recheck), latest));
-  if (by_turn) poll_ = std::min(2 * poll_, recheck);
+  quiet_until_ = std::max(ask, std::min(quiet_until(ask, longest_poll), latest));
+  if (by_turn) poll_ = std::min(2 * poll_, longest_poll);
 }
 
 void OtherProcesses::renewed(bool was_behind, Time ask, Span recheck) noexcept {

@@ -82,7 +82,7 @@ class OtherProcesses {
   void granted(Asks how, Time now, Span recheck) noexcept;
   /// It was refused, since others were ahead, whose tickets have expired at `latest`. `by_turn`:
   /// the limiter alone would have granted it. It asks again at `ask`, or later.
-  void refused(Asks how, bool by_turn, Time ask, Time latest, Span recheck) noexcept;
+  void refused(Asks how, bool by_turn, Time ask, Time latest, Span longest_poll) noexcept;
   /// An answer to a renewal of the ticket, of a caller that asks at `ask`.
   void renewed(bool was_behind, Time ask, Span recheck) noexcept;
 

@@ -29,6 +29,13 @@ WaitQueue& TurnInLine::queue() const noexcept { return *call_.home().queue; }
 
 Span TurnInLine::recheck() const noexcept { return call_.home().queues->options_.recheck; }
 
+/// What the limiter has is lost to all until the process whose turn it is asks; without wake-ups it
+/// asks so late. What comes back early is found within a recheck in any case.
+Span TurnInLine::longest_poll() const noexcept {
+  constexpr Span longest = std::chrono::milliseconds{64};
+  return call_.home().freed_early ? recheck() : std::min(longest, recheck());
+}
+
 /// What orders processes, by the clock of the wait: the highest priority that waits here, or is
 /// this waiter's, and since when that waits.
 Word TurnInLine::rank() const noexcept {
@@ -177,7 +184,7 @@ NextProcess TurnInLine::refused(Time ask, Time now) noexcept {
   others_.ask_at_once();
   const Woken by = others_.take_release();
   if (!others_.are_ahead()) return {};
-  others_.refused(asks_, limiter_grants_, ask, now + ahead_expire_in_, recheck());
+  others_.refused(asks_, limiter_grants_, ask, now + ahead_expire_in_, longest_poll());
   const Decision& refusal = call_.refusal_;
   expect_enough(refusal, limiter_grants_ ? now : ask, limiter_grants_ ? refusal.remaining : 0, now);
   if (!limiter_grants_) return {};

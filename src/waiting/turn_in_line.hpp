@@ -71,6 +71,7 @@ class TurnInLine {
 
   [[nodiscard]] WaitQueue& queue() const noexcept;
   [[nodiscard]] Span recheck() const noexcept;
+  [[nodiscard]] Span longest_poll() const noexcept;
   [[nodiscard]] Word rank() const noexcept;
   [[nodiscard]] Word arrival_of(Word rank) const noexcept;
   [[nodiscard]] Word units() const noexcept;

@@ -96,6 +96,28 @@ TEST_CASE("without tickets all processes ask at the hint, each of them once a gr
   }
 }
 
+TEST_CASE("a backlog uses its limit also where no wake-up arrives",
+          "[waiting][backlog][statistics]") {
+  for (const CrowdedLimit& limit : crowded_limits()) {
+    // What comes back is found within a recheck.
+    if (limit.name == ConcurrencyLimiter::type_name) continue;
+    for (const std::size_t processes : {2U, 6U, 20U}) {
+      CAPTURE(limit.name, processes);
+      const Crowded backlog = limit.run({.processes = processes,
+                                         .arrivals = 13,
+                                         .rate = 10,
+                                         .length = 15min,
+                                         .slowest = 1ms,
+                                         .loses_wake_ups = true});
+      CAPTURE(backlog.operations_per_grant(), backlog.fairness(), backlog.grants());
+      CHECK(used(backlog) >= (limit.name == SlidingWindowCounter::type_name ? 0.945 : 0.985));
+      CHECK(backlog.operations_per_grant() <= static_cast<double>(processes) + 3);
+      CHECK(backlog.fairness() >= 0.99);
+      CHECK(backlog.is_fifo);
+    }
+  }
+}
+
 TEST_CASE("a backlog of one process costs one operation a grant of a bucket",
           "[waiting][backlog]") {
   for (const double load : {1.05, 2.0}) {

@@ -29,6 +29,7 @@ struct CrowdOptions {
   Span length = std::chrono::minutes{10};
   Span slowest{0};  ///< of a Wire
   bool across_processes = true;
+  bool loses_wake_ups = false;
   std::size_t busy = 1;  ///< the first process has so many times the others' arrivals
   Leaving leaving = Leaving::never;
   double patience = 2;  ///< seconds, the mean of an exponential distribution
@@ -79,6 +80,7 @@ class Crowd {
     for (std::size_t i = 0; i < options.processes; ++i) {
       Process& process = processes_.emplace_back(*this, i);
       process.wire = std::make_unique<Wire>(*store_, time_, options.seed * 1000 + i);
+      process.wire->loses_wake_ups = options.loses_wake_ups;
       process.limiter = std::make_unique<L>(make(*process.wire));
       WaitQueueOptions queue{.across_processes = options.across_processes,
                              .client = static_cast<std::int64_t>(i + 1)};
