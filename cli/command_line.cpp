@@ -128,9 +128,6 @@ int parse_and_run(CLI::App& app, int argc, char** argv, const std::function<int(
   std::set_new_handler(end_without_memory);
   try {
     return ended(app, run());
-  } catch (const std::invalid_argument& error) {
-    fmt::print(stderr, "{}: {}\n", app.get_name(), error.what());
-    return 2;
   } catch (const std::exception& error) {
     fmt::print(stderr, "{}: {}\n", app.get_name(), error.what());
     return 2;

@@ -33,19 +33,17 @@ std::string name_of(const std::string& file) {
   return file == "-" ? "standard input" : printable(file, 60);
 }
 
-int complain(const std::string& file, const std::string& what) {
-  fmt::print(stderr, "{}: {}\n", name_of(file), what);
-  return 2;
-}
-
-void print_unreadable(const AccessLog& log, std::FILE* out) {
+/// Lines of it, each behind the end of the one before.
+std::string unreadable_text(const AccessLog& log) {
   const char* heading =
       log.unreadable > log.first_unreadable.size() ? "first unreadable" : "unreadable";
+  std::string text;
   for (const UnreadableLine& line : log.first_unreadable) {
-    fmt::print(out, "  {:<16}  line {}: {}\n                    {}\n", heading,
-               thousands(line.number), line.reason, line.excerpt);
+    text += fmt::format("\n  {:<16}  line {}: {}\n                    {}", heading,
+                        thousands(line.number), line.reason, line.excerpt);
     heading = "";
   }
+  return text;
 }
 
 void print_summary(const LogOptions& options, const AccessLog& log) {
@@ -56,9 +54,8 @@ void print_summary(const LogOptions& options, const AccessLog& log) {
   fmt::print("  time              {} to {} ({})\n",
              moment(log.requests.front().second, offset, true),
              moment(log.requests.back().second, offset, true), zone_of(offset));
-  fmt::print("  lines             {} read, {} unreadable\n", thousands(log.lines),
-             thousands(log.unreadable));
-  print_unreadable(log, stdout);
+  fmt::print("  lines             {} read, {} unreadable{}\n", thousands(log.lines),
+             thousands(log.unreadable), unreadable_text(log));
   if (log.damaged_tails > 0) {
     fmt::print("  damaged tail      {}, counted: only what follows the size is broken\n",
                plural(log.damaged_tails, "request"));
@@ -156,9 +153,15 @@ AccessLog read(const std::string& name) {
                                                                 : std::fopen(name.c_str(), "rb"));
   if (!file) throw std::system_error(errno, std::generic_category(), "cannot be opened");
   Progress progress;
-  return read_access_log(file.get(), [&](std::uint64_t lines) {
+  AccessLog log = read_access_log(file.get(), [&](std::uint64_t lines) {
     if (progress.due()) progress.show(fmt::format("read {}", plural(lines, "line")));
   });
+  if (log.lines == 0) throw std::runtime_error("there is nothing in it");
+  if (log.requests.empty()) {
+    throw std::runtime_error(fmt::format("no line of {} is in the Common or Combined Log Format{}",
+                                         thousands(log.lines), unreadable_text(log)));
+  }
+  return log;
 }
 
 /// Takes the lists apart. Throws std::invalid_argument if one has an empty element.
@@ -204,15 +207,8 @@ std::vector<NamedQuota> parse_quotas(const LogOptions& options) {
   return quotas;
 }
 
-int report(const LogOptions& options, const std::vector<NamedQuota>& quotas) {
+void report(const LogOptions& options, const std::vector<NamedQuota>& quotas) {
   const AccessLog log = read(options.file);
-  if (log.lines == 0) return complain(options.file, "there is nothing in it");
-  if (log.requests.empty()) {
-    complain(options.file, fmt::format("no line of {} is in the Common or Combined Log Format",
-                                       thousands(log.lines)));
-    print_unreadable(log, stderr);
-    return 2;
-  }
   std::vector<Run> runs;
   runs.reserve(quotas.size());
   Progress progress;
@@ -228,7 +224,6 @@ int report(const LogOptions& options, const std::vector<NamedQuota>& quotas) {
   print_coverage(log);
   print_quotas(runs, log);
   print_hardest_hit(options, runs, log);
-  return finish_output(0);
 }
 
 }  // namespace
@@ -238,27 +233,12 @@ std::vector<std::string> default_quotas(bool with_burst) {
   return {"10/min:10", "30/min:10", "60/min:20", "120/min:30"};
 }
 
-int finish_output(int code) {
-  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
-  fmt::print(stderr, "the output could not be written: {}\n",
-             std::generic_category().message(errno));
-  return 2;
-}
-
-int run_log(const LogOptions& options) {
-  std::vector<NamedQuota> quotas;
+void run_log(const LogOptions& options) {
+  const std::vector<NamedQuota> quotas = parse_quotas(options);
   try {
-    quotas = parse_quotas(options);
-  } catch (const std::invalid_argument& error) {
-    fmt::print(stderr, "{}\n", error.what());
-    return 2;
-  }
-  try {
-    return report(options, quotas);
-  } catch (const std::system_error& error) {
-    return complain(options.file, error.what());
+    report(options, quotas);
   } catch (const std::exception& error) {
-    return complain(options.file, error.what());
+    throw std::runtime_error(name_of(options.file) + ": " + error.what());
   }
 }
 

@@ -21,11 +21,8 @@ inline constexpr std::size_t most_quotas = 16;
 /// the user asked for one.
 [[nodiscard]] std::vector<std::string> default_quotas(bool with_burst = true);
 
-/// Prints the report on the standard output, or what is wrong on the standard error. Returns the
-/// exit code: 0, or 2 if there was nothing to read or the options make no sense.
-[[nodiscard]] int run_log(const LogOptions& options);
-
-/// Flushes the standard output. 2 and a message if that fails, else `code`.
-[[nodiscard]] int finish_output(int code);
+/// Prints the report on the standard output. Throws std::invalid_argument if the options make no
+/// sense, std::runtime_error if there was nothing to read.
+void run_log(const LogOptions& options);
 
 }  // namespace sluice::tool

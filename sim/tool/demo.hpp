@@ -1,5 +1,5 @@
 // The parts of sluice-demo. Each prints what it does and returns an exit code.
-// Threading: main's thread calls them; run_threads() and the worker processes start their own.
+// Threading: main's thread calls them; run_threads() and run_processes() start their own.
 #pragma once
 
 #include <cstdint>
@@ -24,11 +24,7 @@ struct DemoOptions {
 [[nodiscard]] int run_threads();
 
 /// Real processes that share one key of a redis-server, which is started for it and stopped again.
-/// This program is executed anew for each worker.
 /// REQUIRES: the process has one thread.
 [[nodiscard]] int run_processes();
-
-/// One worker of run_processes(): asks for a second and prints its counts for the parent.
-[[nodiscard]] int run_redis_worker(const std::string& socket);
 
 }  // namespace sluice::tool

@@ -10,15 +10,16 @@ namespace {
 
 using namespace sluice::tool;
 
-int run(const DemoOptions& options, const std::string& file, bool redis,
-        const std::string& worker) {
-  if (!worker.empty()) return run_redis_worker(worker);
-  if (redis) return finish_output(run_processes());
-  if (!file.empty()) return run_log({.file = file, .quotas = default_quotas()});
+int run(const DemoOptions& options, const std::string& file, bool redis) {
+  if (redis) return run_processes();
+  if (!file.empty()) {
+    run_log({.file = file, .quotas = default_quotas()});
+    return 0;
+  }
   int code = run_fleets(options);
   if (code == 0) code = run_threads();
   if (code == 0) code = run_outage(options);
-  return finish_output(code);
+  return code;
 }
 
 }  // namespace
@@ -34,7 +35,6 @@ int main(int argc, char** argv) try {
   app.name("sluice-demo");
   DemoOptions options;
   std::string file;
-  std::string worker;
   bool redis = false;
   auto* seed = app.add_option("--seed", options.seed, "Seed of everything drawn in the simulation")
                    ->capture_default_str()
@@ -51,13 +51,11 @@ int main(int argc, char** argv) try {
                                   "Several processes share a redis-server that is started for it");
   auto* log = app.add_option("FILE", file,
                              "A web access log, as for sluice-sim log; - is the standard input");
-  // What run_processes() starts.
-  app.add_option("--redis-worker", worker)->group("");
   for (auto* simulated : {seed, minutes, workers}) {
     simulated->excludes(with_redis)->excludes(log);
   }
   log->excludes(with_redis);
-  return parse_and_run(app, argc, argv, [&] { return run(options, file, redis, worker); });
+  return parse_and_run(app, argc, argv, [&] { return run(options, file, redis); });
 } catch (...) {
   std::fputs("sluice-demo: no memory for the command line\n", stderr);
   return 1;

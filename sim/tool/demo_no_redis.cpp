@@ -3,19 +3,9 @@
 
 #include "sim/tool/demo.hpp"
 
-namespace sluice::tool {
-namespace {
-
-int complain() {
+int sluice::tool::run_processes() {
   fmt::print(stderr,
              "This sluice-demo was built without the Redis store (SLUICE_REDIS=OFF); --redis needs "
              "it.\n");
   return 2;
 }
-
-}  // namespace
-
-int run_processes() { return complain(); }
-int run_redis_worker(const std::string& /*socket*/) { return complain(); }
-
-}  // namespace sluice::tool

@@ -1,16 +1,20 @@
 // Several processes on one key of a redis-server. The server listens on a unix socket in a folder
 // that only this user can enter; both are gone when the demo ends, also after Ctrl-C.
+#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <boost/interprocess/anonymous_shared_memory.hpp>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iostream>
 #include <sstream>
+#include <thread>
 
 #include "cli/text.hpp"
 #include "sim/log/load.hpp"
@@ -24,7 +28,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int process_count = 4;
-constexpr Span start_patience = std::chrono::seconds{10};
+constexpr Span patience = std::chrono::seconds{10};
 constexpr Span stop_patience = std::chrono::seconds{3};
 
 Quota demo_quota() { return Quota::per_second(5'000).burst(500); }
@@ -68,16 +72,22 @@ class PrivateFolder {
   fs::path path_;
 };
 
+/// Waits until `done()`. Throws Interrupted, and std::runtime_error after ten seconds.
+template <class Done>
+void wait_until(const Done& done, const std::string& what) {
+  const SystemClock clock;
+  for (const Time end = clock.now() + patience; !done();) {
+    if (clock.now() > end) throw std::runtime_error(what + " within 10 s");
+    pause_for(std::chrono::milliseconds{10});
+  }
+}
+
 bool can_connect(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  std::memcpy(address.sun_path, path.c_str(), std::min(path.size(), sizeof address.sun_path - 1));
-  const int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (descriptor < 0) return false;
-  const bool connected =
-      connect(descriptor, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
-  close(descriptor);
-  return connected;
+  boost::asio::io_context context;
+  boost::asio::local::stream_protocol::socket socket(context);
+  boost::system::error_code error;
+  socket.connect(path, error);
+  return !error;
 }
 
 class Server {
@@ -85,16 +95,12 @@ class Server {
   Server(const std::string& program, const PrivateFolder& folder)
       : socket_(folder.file("socket")),
         log_(folder.file("server.log")),
-        child_({program, "--port", "0", "--unixsocket", socket_, "--unixsocketperm", "700",
-                "--save", "", "--appendonly", "no", "--daemonize", "no", "--dir", folder.file("")},
-               log_) {
-    const SystemClock clock;
-    const Time end = clock.now() + start_patience;
-    while (!can_connect(socket_)) {
+        child_([&] { return become(program, folder.file("")); }) {
+    const auto listens = [&] {
       if (child_.ended()) throw std::runtime_error(program + " ended at once:\n" + log());
-      if (clock.now() > end) throw std::runtime_error(program + " did not listen within 10 s");
-      pause_for(std::chrono::milliseconds{10});
-    }
+      return can_connect(socket_);
+    };
+    wait_until(listens, program + " did not listen");
   }
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
@@ -103,6 +109,17 @@ class Server {
   [[nodiscard]] const std::string& socket_path() const { return socket_; }
 
  private:
+  /// In the child. Returns if the program cannot be run.
+  [[nodiscard]] int become(const std::string& program, const std::string& folder) const {
+    const int log = open(log_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    dup2(log, STDOUT_FILENO);
+    dup2(log, STDERR_FILENO);
+    execl(program.c_str(), program.c_str(), "--port", "0", "--unixsocket", socket_.c_str(),
+          "--unixsocketperm", "700", "--save", "", "--appendonly", "no", "--daemonize", "no",
+          "--dir", folder.c_str(), nullptr);
+    return 127;
+  }
+
   [[nodiscard]] std::string log() const {
     std::ifstream file(log_);
     std::string text{std::istreambuf_iterator<char>(file), {}};
@@ -114,25 +131,50 @@ class Server {
   Child child_;
 };
 
-/// Starts the workers, lets them go at the same moment and adds up what they report.
+/// What the workers and their parent share.
+struct Shared {
+  std::atomic<int> ready{0};
+  std::atomic<bool> go{false};
+  std::array<LoadCounts, process_count> counts{};
+};
+
+/// A worker: connects, and asks from the moment at which all are ready.
+int work(const std::string& socket, Shared& shared, LoadCounts& counts) {
+  RedisOptions options;
+  options.unix_socket = socket;
+  const auto store = make_redis_store(std::move(options));
+  const TokenBucket bucket(*store, "demo", demo_quota());
+  const BoundTokenBucket bound = bucket.at("everyone");
+  (void)bound.peek();  // connects
+  ++shared.ready;
+  while (!shared.go) std::this_thread::yield();
+  const SystemClock clock;
+  counts = run_load(clock, clock.now() + load_length,
+                    [&](std::error_code& error) { return bound.try_acquire(error); });
+  return 0;
+}
+
+/// Starts the workers, lets them go at the same moment and adds up what they have counted.
 LoadCounts run_workers(const std::string& socket) {
+  const auto memory = boost::interprocess::anonymous_shared_memory(sizeof(Shared));
+  auto& shared = *::new (memory.get_address()) Shared;
   std::vector<Child> workers;
-  for (int i = 0; i < process_count; ++i) {
-    workers.emplace_back(
-        std::vector<std::string>{fs::read_symlink("/proc/self/exe"), "--redis-worker", socket});
+  for (LoadCounts& counts : shared.counts) {
+    workers.emplace_back([&] { return work(socket, shared, counts); });
   }
-  for (Child& worker : workers) {
-    if (const std::string line = worker.read_line(start_patience); line != "ready") {
-      throw std::runtime_error("a worker could not start: " + printable(line, 200));
+  const auto have_ended = [&] { return std::ranges::all_of(workers, &Child::ended); };
+  const auto are_ready = [&] {
+    if (std::ranges::any_of(workers, &Child::ended)) {
+      throw std::runtime_error("a worker could not start");
     }
-  }
-  for (Child& worker : workers) worker.write("go\n");
+    return shared.ready == process_count;
+  };
+  wait_until(are_ready, "the workers did not start");
+  shared.go = true;
+  wait_until(have_ended, "the workers did not end");
   LoadCounts total;
-  for (Child& worker : workers) {
-    std::istringstream line(worker.read_line(load_length + start_patience));
-    LoadCounts counts;
-    if (!(line >> counts.admitted >> counts.refused >> counts.failed >> counts.first >>
-          counts.last)) {
+  for (const LoadCounts& counts : shared.counts) {
+    if (counts.decisions() + counts.failed == 0) {
       throw std::runtime_error("a worker ended without a report");
     }
     total.add(counts);
@@ -163,30 +205,6 @@ int run_processes() {
     fmt::print(stderr, "interrupted; the server was stopped and its folder removed\n");
     return 130;
   }
-}
-
-int run_redis_worker(const std::string& socket) {
-  RedisOptions options;
-  options.unix_socket = socket;
-  const auto store = make_redis_store(std::move(options));
-  const TokenBucket bucket(*store, "demo", demo_quota());
-  const BoundTokenBucket bound = bucket.at("everyone");
-  std::error_code error;
-  (void)bound.peek(1, error);  // connects
-  if (error) {
-    fmt::print("{}\n", error.message());
-    return 1;
-  }
-  fmt::print("ready\n");
-  std::fflush(stdout);
-  std::string line;
-  if (!std::getline(std::cin, line)) return 1;
-  const SystemClock clock;
-  const LoadCounts counts = run_load(clock, clock.now() + load_length,
-                                     [&](std::error_code& e) { return bound.try_acquire(e); });
-  fmt::print("{} {} {} {} {}\n", counts.admitted, counts.refused, counts.failed, counts.first,
-             counts.last);
-  return std::fflush(stdout) == 0 ? 0 : 1;
 }
 
 }  // namespace sluice::tool

@@ -48,7 +48,8 @@ void add_log(CLI::App& app, Command& chosen) {
   command->callback([=, &chosen] {
     chosen = [=] {
       if (quota->count() == 0) log->quotas = default_quotas(log->burst == 0);
-      return run_log(*log);
+      run_log(*log);
+      return held;
     };
   });
 }
