@@ -28,11 +28,10 @@ bool ResourceWait::take_grant() noexcept {
 }
 
 ResourceCore::ResourceCore(World& world, std::size_t servers, Discipline discipline)
-    : world_(&world), next_(world.resources_), since_(world.now()), tallied_(since_) {
+    : world_(&world), since_(world.now()), tallied_(since_) {
   stats_.servers = checked(servers);
   if (discipline == Discipline::priority) by_priority_ = std::make_unique<ByPriority>();
-  if (next_ != nullptr) next_->previous_ = this;
-  world.resources_ = this;
+  world.resources_.next()->push_back(*this);
 }
 
 ResourceCore::~ResourceCore() = default;
@@ -110,7 +109,6 @@ void ResourceCore::release() noexcept {
   tally();
   --stats_.busy;
   if (stats_.busy == 0 && !owned_) {
-    leave_list();
     delete this;
     return;
   }
@@ -154,20 +152,12 @@ void ResourceCore::cancel(ResourceWait& wait) noexcept {
 void ResourceCore::leave_resource() noexcept {
   while (stats_.waiting != 0) cancel(first());
   owned_ = false;
-  if (stats_.busy != 0) return;
-  leave_list();
-  delete this;
+  if (stats_.busy == 0) delete this;
 }
 
 void ResourceCore::leave_world() noexcept {
   while (stats_.waiting != 0) cancel(first());
-  leave_list();
-}
-
-void ResourceCore::leave_list() noexcept {
-  if (world_ == nullptr) return;
-  (previous_ != nullptr ? previous_->next_ : world_->resources_) = next_;
-  if (next_ != nullptr) next_->previous_ = previous_;
+  unlink();
   world_ = nullptr;
 }
 

@@ -215,8 +215,7 @@ TimerState WorkerClock::set_timer(TimerCallback& timer, Time when) {
 bool WorkerClock::cancel_timer(TimerCallback& timer) noexcept { return give_up(timer.place); }
 
 bool WorkerClock::calls_for(const boost::asio::any_io_executor& executor) const {
-  const auto* const own = executor.target<World::Executor>();
-  return own != nullptr && *own == world_.get_executor();
+  return world_.clock().loop()->calls_for(executor);
 }
 
 /// A timer of this clock, which steps move, ends the wait of the World.

@@ -52,17 +52,12 @@ World::World(const WorldOptions& options)
 
 // A connection that a coroutine owns may own the coroutine, by a pending answer: the World must
 // know it to destroy both. One that outlives the World is disconnected from it.
-class World::Connection final : public RemoteStore {
+class World::Connection final : public RemoteStore, public Listed {
  public:
-  Connection(World& world, Store& inner, const Link& link)
+  Connection(World& world, Store& inner, const sim::Link& link)
       : RemoteStore(world.timeline_, inner, link,
-                    stream(world.seed_, world.connections_made_++, delays_of_connections)),
-        world_(&world),
-        next_(std::exchange(world.connections_, this)) {
-    if (next_ != nullptr) next_->previous_ = this;
-  }
-  ~Connection() override {
-    if (world_ != nullptr) leave();
+                    stream(world.seed_, world.connections_made_++, delays_of_connections)) {
+    world.connections_.next()->push_back(*this);
   }
 
   [[nodiscard]] Clock& clock() noexcept override {
@@ -70,32 +65,22 @@ class World::Connection final : public RemoteStore {
   }
 
   /// The World ends.
-  void cut_off() noexcept {
-    const Time now = world_->now();
-    leave();
+  void cut_off(Time now) noexcept {
+    unlink();
     close();
     stopped_.emplace(now);
   }
 
  private:
-  void leave() noexcept {
-    (previous_ != nullptr ? previous_->next_ : world_->connections_) = next_;
-    if (next_ != nullptr) next_->previous_ = previous_;
-    world_ = nullptr;
-  }
-
-  World* world_;
-  Connection* next_;
-  Connection* previous_ = nullptr;
   std::optional<VirtualClock> stopped_;  // stands still
 };
 
 World::~World() {
-  clock_.life_
-      .end();  // first: objects that are destroyed now call no store, which may have been destroyed
+  // First: objects that are destroyed now call no store, which may have been destroyed.
+  clock_.life_.end();
   // Answered handlers are only queued, to be destroyed.
-  while (connections_ != nullptr) connections_->cut_off();
-  while (resources_ != nullptr) resources_->leave_world();
+  while (!connections_.alone()) static_cast<Connection*>(connections_.next())->cut_off(now());
+  while (!resources_.alone()) static_cast<detail::ResourceCore*>(resources_.next())->leave_world();
   shutdown();
   drain();
   destroy();

@@ -97,7 +97,7 @@ class ResourceWait : public TimedLoop::Wait,
 };
 
 /// Shared by a Resource and its held servers, of which the last one deletes it.
-class ResourceCore {
+class ResourceCore : public sluice::asio::detail::Link {
  public:
   ResourceCore(World& world, std::size_t servers, Discipline discipline);
   ResourceCore(const ResourceCore&) = delete;
@@ -130,14 +130,11 @@ class ResourceCore {
   void serve() noexcept;
   void abandon(ResourceWait& wait) noexcept;
   void cancel(ResourceWait& wait) noexcept;
-  void leave_list() noexcept;
   void enqueue(ResourceWait& wait) noexcept;
   void dequeue(ResourceWait& wait) noexcept;
   [[nodiscard]] ResourceWait& first() noexcept;
 
-  World* world_;  // null: it has ended
-  ResourceCore* next_;
-  ResourceCore* previous_ = nullptr;
+  World* world_;       // null: it has ended
   bool owned_ = true;  // by a Resource
   Time since_;         // the begin of the sums
   Time tallied_;       // their end

@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "sluice/asio/detail/wait.hpp"
 #include "sluice/sim/detail/executor.hpp"
 #include "sluice/sim/detail/loop.hpp"
 #include "sluice/sim/detail/loop_clock.hpp"
@@ -167,6 +168,7 @@ class World : public boost::asio::execution_context {
   friend class LoopClock;
   friend class detail::ResourceCore;
   class Connection;
+  using Listed = sluice::asio::detail::Link;
 
   template <class Body>
   std::uint64_t inside(Body body);
@@ -176,8 +178,8 @@ class World : public boost::asio::execution_context {
 
   std::uint64_t seed_;
   std::uint64_t connections_made_ = 0;
-  Connection* connections_ = nullptr;          // a list
-  detail::ResourceCore* resources_ = nullptr;  // another
+  Listed connections_;  // the newest first
+  Listed resources_;    // the same
   std::atomic<bool> stopped_{false};
   LoopClock clock_;
   Timeline timeline_;
