@@ -32,15 +32,6 @@ Word end_of(Word stamp, const ApiLimit& limit) noexcept {
 
 }  // namespace
 
-void StampLog::push(Word stamp) {
-  if (end_ - first_ == ring_.size()) {
-    std::vector<Word> larger(ring_.size() * 2);
-    for (std::uint64_t i = first_; i != end_; ++i) larger[i & (larger.size() - 1)] = at(i);
-    ring_.swap(larger);
-  }
-  ring_[end_++ & mask()] = stamp;
-}
-
 Upstream::Upstream(Word limit, Span window)
     : Upstream(UpstreamOptions{.limits = {{.limit = limit, .window = window}}}) {}
 

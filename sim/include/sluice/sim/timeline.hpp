@@ -180,7 +180,6 @@ class Timeline {
       --size_;
       return event;
     }
-    [[nodiscard]] const Event& front() const noexcept { return ring_[first_]; }
     [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
    private:

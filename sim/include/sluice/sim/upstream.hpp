@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <vector>
 
@@ -10,23 +11,24 @@
 
 namespace sluice::sim {
 
-/// Times in ascending order, at consecutive positions from 0. A ring that grows; the oldest can be
-/// dropped.
+/// Times in ascending order, at consecutive positions from 0, of which the oldest can be dropped.
 class StampLog {
  public:
-  void push(Word stamp);
+  void push(Word stamp) { stamps_.push_back(stamp); }
   /// Drops all before this position.
-  void drop_before(std::uint64_t position) noexcept { first_ = position; }
-  [[nodiscard]] Word at(std::uint64_t position) const noexcept { return ring_[position & mask()]; }
+  void drop_before(std::uint64_t position) noexcept {
+    for (; first_ < position; ++first_) stamps_.pop_front();
+  }
+  [[nodiscard]] Word at(std::uint64_t position) const noexcept {
+    return stamps_[position - first_];
+  }
   /// The oldest position that is kept, and the one behind the newest.
   [[nodiscard]] std::uint64_t first() const noexcept { return first_; }
-  [[nodiscard]] std::uint64_t end() const noexcept { return end_; }
+  [[nodiscard]] std::uint64_t end() const noexcept { return first_ + stamps_.size(); }
 
  private:
-  [[nodiscard]] std::size_t mask() const noexcept { return ring_.size() - 1; }
-  std::vector<Word> ring_ = std::vector<Word>(1024);  // a power of two
+  std::deque<Word> stamps_;
   std::uint64_t first_ = 0;
-  std::uint64_t end_ = 0;
 };
 
 /// At most `limit` calls in any `window`: at `t`, those in (t - window, t] count. Aligned: at most
