@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <condition_variable>
 #include <exception>
-#include <mutex>
+#include <future>
 #include <stdexcept>
 #include <system_error>
 #include <thread>
@@ -22,62 +21,35 @@ constexpr std::uint64_t replication_seeds = 0x7265706c;  // a purpose of stream(
 constexpr std::size_t most_replications = 1000;
 constexpr auto report_every = std::chrono::milliseconds{100};
 
-/// Runs tasks 0 to `count` - 1 on threads, whichever is next, until one returns false.
-class Crew {
- public:
-  Crew(std::size_t count, const std::function<bool(std::size_t)>& task, unsigned jobs)
-      : count_(count), task_(task) {
-    const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
-    const std::size_t threads = std::min<std::size_t>(jobs != 0 ? jobs : cores, count);
-    threads_.reserve(threads);
+/// Runs tasks 0 to `count` - 1 on threads, whichever is next, until one returns false, and calls
+/// `look` meanwhile. Throws what a task threw.
+void run_tasks(std::size_t count, unsigned jobs, const std::function<bool(std::size_t)>& task,
+               const std::function<void()>& look) {
+  std::atomic<std::size_t> next{0};
+  const auto work = [&] {
     try {
-      for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
-    } catch (const std::system_error&) {
-      if (threads_.empty()) throw;  // else those that could start do it all
-    }
-  }
-
-  /// Waits for the end, and calls `look` meanwhile. Throws what a task threw.
-  void join(const std::function<void()>& look) {
-    std::unique_lock lock(mutex_);
-    while (!ended_.wait_for(lock, report_every, [&] { return idle_ == threads_.size(); })) {
-      lock.unlock();
-      look();
-      lock.lock();
-    }
-    lock.unlock();
-    for (std::thread& thread : threads_) thread.join();
-    look();
-    if (failure_) std::rethrow_exception(failure_);
-  }
-
- private:
-  void work() {
-    for (;;) {
-      const std::size_t next = next_.fetch_add(1);
-      if (next >= count_) break;
-      try {
-        if (!task_(next)) next_.store(count_);
-      } catch (...) {
-        const std::lock_guard lock(mutex_);
-        if (!failure_) failure_ = std::current_exception();
-        next_.store(count_);
+      for (std::size_t i = next++; i < count; i = next++) {
+        if (!task(i)) next = count;
       }
+    } catch (...) {
+      next = count;
+      throw;
     }
-    const std::lock_guard lock(mutex_);
-    ++idle_;
-    ended_.notify_one();
+  };
+  const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
+  const std::size_t most = std::min<std::size_t>(jobs != 0 ? jobs : cores, count);
+  std::vector<std::future<void>> threads;
+  try {
+    while (threads.size() < most) threads.push_back(std::async(std::launch::async, work));
+  } catch (const std::system_error&) {
+    if (threads.empty()) throw;  // else those that could start do it all
   }
-
-  std::size_t count_;
-  const std::function<bool(std::size_t)>& task_;
-  std::atomic<std::size_t> next_{0};
-  std::mutex mutex_;
-  std::condition_variable ended_;
-  std::size_t idle_ = 0;        // guarded by mutex_
-  std::exception_ptr failure_;  // guarded by mutex_
-  std::vector<std::thread> threads_;
-};
+  for (const std::future<void>& thread : threads) {
+    while (thread.wait_for(report_every) != std::future_status::ready) look();
+  }
+  look();
+  for (std::future<void>& thread : threads) thread.get();
+}
 
 class StudyRun {
  public:
@@ -117,11 +89,11 @@ class StudyRun {
     for (Automatic& each : rows) each.series.resize(pilots);
     progress_.all += rows.size() * pilots;
     std::atomic<bool> stopped{false};
-    const std::function<bool(std::size_t)> task = [&](std::size_t i) {
+    const auto task = [&](std::size_t i) {
       if (!run_pilot_of(rows[i % rows.size()], i / rows.size())) stopped.store(true);
       return !stopped.load();
     };
-    Crew(rows.size() * pilots, task, options_.jobs).join([this] { report(); });
+    run_tasks(rows.size() * pilots, options_.jobs, task, [this] { report(); });
     result_.partial = stopped.load();
     if (result_.partial) return false;
     std::vector<Span> longest(study_.points());
@@ -178,12 +150,12 @@ class StudyRun {
     std::vector<std::vector<Objection>> objections(count);
     std::vector<char> done(count, 0);
     progress_.all += count;
-    const std::function<bool(std::size_t)> task = [&](std::size_t i) {
+    const auto task = [&](std::size_t i) {
       const bool ended = run_one(i % rows, before + i / rows, objections[i]);
       done[i] = ended ? 1 : 0;
       return ended;
     };
-    Crew(count, task, options_.jobs).join([this] { report(); });
+    run_tasks(count, options_.jobs, task, [this] { report(); });
     std::size_t complete = before;
     while (complete < target &&
            std::all_of(done.begin() + static_cast<std::ptrdiff_t>((complete - before) * rows),

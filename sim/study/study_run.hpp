@@ -76,9 +76,8 @@ struct StudyResult {
   std::vector<Verdict> verdicts;
   std::vector<Judgement> judgements;
   std::size_t replications = 0;  ///< of each row
-  std::uint64_t events = 0;
-  bool partial = false;    ///< stopped before all replications were done
-  bool imprecise = false;  ///< Study::precision was not reached
+  bool partial = false;          ///< stopped before all replications were done
+  bool imprecise = false;        ///< Study::precision was not reached
 
   [[nodiscard]] Status status() const;
   [[nodiscard]] const Row& row(std::size_t variant, std::size_t point) const {
