@@ -41,9 +41,7 @@ class Shrinker {
     for (bool smaller = true; smaller && result_.runs < most_runs;) {
       smaller = drop_faults();
       smaller = end_sooner() || smaller;
-      smaller = halve("fleet.workers", 1,
-                      [](Scenario& s) -> std::uint32_t& { return s.fleet.workers; }) ||
-                smaller;
+      smaller = lower("fleet.workers", result_.study.scenario(0, 0).fleet.workers) || smaller;
       smaller = fewer_keys() || smaller;
       smaller = weaken_faults() || smaller;
     }
@@ -77,7 +75,7 @@ class Shrinker {
         const auto first = smaller.faults.begin() + static_cast<std::ptrdiff_t>(at);
         const auto count = std::min(part, smaller.faults.size() - at);
         smaller.faults.erase(first, first + static_cast<std::ptrdiff_t>(count));
-        if (keep_if_fails(smaller)) {
+        if (keep_if_fails(std::move(smaller))) {
           any = true;
         } else {
           at += part;
@@ -95,28 +93,26 @@ class Shrinker {
     return false;
   }
 
-  template <class Member>
-  bool halve(const char* path, std::uint32_t least, Member member) {
-    Scenario scenario = result_.study.scenario(0, 0);
-    const std::uint32_t now = member(scenario);
-    for (const std::uint32_t fewer : {least, now / 4, now / 2, now - 1}) {
-      if (fewer < least || fewer >= now) continue;
-      if (set(path, std::to_string(fewer))) return true;
+  bool lower(const char* path, std::uint32_t now) {
+    for (const std::uint32_t fewer : {1U, now / 4, now / 2, now - 1}) {
+      if (fewer != 0 && fewer < now && set(path, std::to_string(fewer))) return true;
     }
     return false;
   }
 
   bool fewer_keys() {
+    const Scenario scenario = result_.study.scenario(0, 0);
     // Those of a trace are what its file has.
-    if (result_.study.scenario(0, 0).arrivals.trace) return false;
-    return halve("jobs.keys", 1, [](Scenario& s) -> std::uint32_t& { return s.jobs.keys; });
+    return !scenario.arrivals.trace && lower("jobs.keys", scenario.jobs.keys);
   }
 
   bool weaken_faults() {
     bool any = false;
     for (std::size_t i = 0; i < result_.study.faults.size(); ++i) {
       for (const FaultPlan& weaker : weaker_than(result_.study.faults[i])) {
-        if (!replace(i, weaker)) continue;
+        Study smaller = result_.study;
+        smaller.faults[i] = weaker;
+        if (!keep_if_fails(std::move(smaller))) continue;
         any = true;
         break;  // the next round goes on from there
       }
@@ -142,17 +138,11 @@ class Shrinker {
     return all;
   }
 
-  bool replace(std::size_t index, const FaultPlan& fault) {
-    Study smaller = result_.study;
-    smaller.faults[index] = fault;
-    return keep_if_fails(smaller);
-  }
-
   bool set(const std::string& path, const std::string& text) {
     Study smaller = result_.study;
     std::erase_if(smaller.settings, [&](const Setting& each) { return each.path == path; });
     smaller.settings.push_back({path, {text}});
-    return keep_if_fails(smaller);
+    return keep_if_fails(std::move(smaller));
   }
 
   const std::function<bool(const Study&)>& objects_;
@@ -180,7 +170,7 @@ Shrunk shrink_while(const Study& study, const std::function<bool(const Study&)>&
 
 Shrunk shrink(const Study& study, const std::string& judge,
               const std::function<void(const Shrunk&)>& progress, const std::atomic<bool>* stop) {
-  const std::function<bool(const Study&)> objects = [&](const Study& smaller) {
+  const auto objects = [&](const Study& smaller) {
     const auto names = objectors(smaller, stop);
     return std::ranges::find(names, judge) != names.end();
   };
@@ -190,7 +180,7 @@ Shrunk shrink(const Study& study, const std::string& judge,
   if (judge == time_judge && is_slow) {
     quick.settings.push_back({"run.events_per_instant", {std::to_string(enough_for_an_instant)}});
   }
-  return Shrinker(quick, objects, progress).run();
+  return shrink_while(quick, objects, progress);
 }
 
 }  // namespace sluice::sim::scenario
