@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sluice/sim/scenario.hpp"
@@ -52,6 +53,13 @@ struct FaultInfo {
   [[nodiscard]] bool has(Takes what) const noexcept { return (takes & what) != 0; }
   /// The factor with which it does nothing.
   [[nodiscard]] double harmless() const noexcept { return has(share_of_messages) ? 0 : 1; }
+};
+
+/// The keys of a fault's values in files.
+inline constexpr std::pair<FaultInfo::Takes, std::string_view> fault_keys[] = {
+    {FaultInfo::takes_length, "for"},    {FaultInfo::takes_share, "share"},
+    {FaultInfo::takes_factor, "factor"}, {FaultInfo::takes_step, "step"},
+    {FaultInfo::takes_limit, "limit"},
 };
 
 /// In the order of FaultPlan::Kind.

@@ -44,15 +44,13 @@ std::string parameter_text(const Parameter& parameter) {
 
 std::string fault_text(const FaultInfo& fault) {
   std::string takes;
-  const auto add = [&](FaultInfo::Takes what, const char* name) {
-    if (fault.has(what)) takes += (takes.empty() ? "" : ", ") + std::string(name);
-  };
-  add(FaultInfo::takes_length, "for");
-  add(FaultInfo::takes_share, "share");
-  add(FaultInfo::takes_factor,
-      fault.has(FaultInfo::share_of_messages) ? "factor (0 to 1)" : "factor");
-  add(FaultInfo::takes_step, "step");
-  add(FaultInfo::takes_limit, "limit");
+  for (const auto& [what, key] : fault_keys) {
+    if (!fault.has(what)) continue;
+    takes += (takes.empty() ? "" : ", ") + std::string(key);
+    const bool is_share =
+        what == FaultInfo::takes_factor && fault.has(FaultInfo::share_of_messages);
+    if (is_share) takes += " (0 to 1)";
+  }
   return wrapped(fmt::format("{}: {} ({})", fault.name, fault.help, takes), "  ");
 }
 

@@ -132,8 +132,9 @@ void resolve(const std::string& path, const toml::node& node, Texts& texts) {
 }
 
 /// Parameters in tables by section: "arrivals.rate" is `rate` in [arrivals].
-void read_section(const std::string& section, const toml::table& table, Scenario& scratch,
+void read_section(const std::string& section, const toml::table& table,
                   std::vector<Setting>& settings) {
+  Scenario scratch;
   for (const auto& [key, node] : table) {
     Setting setting{section + "." + std::string(key.str()), texts_of(node), where(node)};
     resolve(setting.path, node, setting.texts);
@@ -142,20 +143,9 @@ void read_section(const std::string& section, const toml::table& table, Scenario
   }
 }
 
-bool is_section(std::string_view name) {
-  return std::ranges::any_of(parameters(), [&](const Parameter& parameter) {
-    return parameter.path.substr(0, parameter.path.find('.')) == name;
-  });
-}
-
 /// Refuses values that a kind of fault does not take, whatever they are.
 void check_keys(const toml::table& table, const FaultInfo& info) {
-  static constexpr std::pair<std::string_view, FaultInfo::Takes> keys[] = {
-      {"for", FaultInfo::takes_length},    {"share", FaultInfo::takes_share},
-      {"factor", FaultInfo::takes_factor}, {"step", FaultInfo::takes_step},
-      {"limit", FaultInfo::takes_limit},
-  };
-  for (const auto& [key, takes] : keys) {
+  for (const auto& [takes, key] : fault_keys) {
     const toml::node* const node = table.get(key);
     if (node == nullptr || info.has(takes)) continue;
     fail(where(*node), std::string(key) + " does nothing to a fault of kind " +
@@ -189,14 +179,14 @@ FaultPlan read_fault(const toml::table& table) {
   return fault;
 }
 
-Variant read_variant(const toml::table& table, Scenario scratch) {
+Variant read_variant(const toml::table& table) {
   Variant variant;
   for (const auto& [key, node] : table) {
     const std::string name(key.str());
     if (name == "name") {
       variant.name = text_of(node);
     } else {
-      read_section(name, table_of(node, name), scratch, variant.settings);
+      read_section(name, table_of(node, name), variant.settings);
     }
   }
   if (variant.name.empty()) fail(where(table), "a [[variant]] needs a name");
@@ -329,8 +319,7 @@ class StudyReader {
       }
       read(included, depth + 1);
     }
-    read_parameters(document);
-    read_rest(document);
+    read_document(document);
   }
 
   /// Of the faults, in their order.
@@ -356,16 +345,7 @@ class StudyReader {
          "schema = 1 must be there; it is the only version");
   }
 
-  /// Before everything that is checked against them.
-  void read_parameters(const toml::table& document) {
-    for (const auto& [key, node] : document) {
-      const std::string name(key.str());
-      if (is_section(name)) read_section(name, table_of(node, name), scratch_, study_.settings);
-    }
-  }
-
-  void read_rest(const toml::table& document) {
-    toml::table rest;
+  void read_document(const toml::table& document) {
     std::vector<Reader> readers = {
         {"schema", [](const toml::node&) {}},
         {"include", [](const toml::node&) {}},
@@ -394,9 +374,7 @@ class StudyReader {
              fault_places_.push_back(where(*table));
            }
          }},
-        {"variant",
-         each_into(study_.variants, "variant",
-                   [this](const toml::table& table) { return read_variant(table, scratch_); })},
+        {"variant", each_into(study_.variants, "variant", &read_variant)},
         {"sweep",
          [this](const toml::node& node) {
            study_.sweeps.clear();
@@ -407,7 +385,9 @@ class StudyReader {
     for (const Parameter& parameter : parameters()) {
       const auto section = parameter.path.substr(0, parameter.path.find('.'));
       if (std::ranges::find(readers, section, &Reader::key) == readers.end()) {
-        readers.push_back({section, [](const toml::node&) {}});
+        readers.push_back({section, [this, name = std::string(section)](const toml::node& node) {
+                             read_section(name, table_of(node, name), study_.settings);
+                           }});
       }
     }
     read_keys(document, readers);
@@ -436,7 +416,6 @@ class StudyReader {
   }
 
   Study study_;
-  Scenario scratch_;
   std::vector<std::string> fault_places_;
 };
 
@@ -449,9 +428,7 @@ Setting read_override(const std::string& text) {
   try {
     const toml::table parsed = toml::parse("value = " + value);
     setting.texts = texts_of(*parsed.get("value"));
-  } catch (const toml::parse_error&) {
-    setting.texts = {value};
-  } catch (const PlacedError&) {
+  } catch (const std::exception&) {  // no TOML, or no value of a parameter
     setting.texts = {value};
   }
   return setting;
