@@ -35,9 +35,8 @@ std::string figures_of(const StudyResult& result) {
 
 }  // namespace
 
-std::string write_figures(const StudyResult& result, const std::filesystem::path& file) {
+void write_figures(const StudyResult& result, const std::filesystem::path& file) {
   write_file(file, figures_of(result));
-  return {};
 }
 
 std::string changed(const StudyResult& result, const std::filesystem::path& file,

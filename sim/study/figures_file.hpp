@@ -8,8 +8,8 @@
 
 namespace sluice::sim::scenario {
 
-/// Writes it; returns "". Throws std::runtime_error.
-std::string write_figures(const StudyResult& result, const std::filesystem::path& file);
+/// Writes it. Throws std::runtime_error.
+void write_figures(const StudyResult& result, const std::filesystem::path& file);
 
 enum class Compared { all, traces };
 

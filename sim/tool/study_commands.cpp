@@ -267,9 +267,8 @@ void add_check(CLI::App& app, Command& chosen) {
         report(result, each, "sluice-sim run " + name);
       }
       const fs::path file = scenario_folder() / (name + ".figures");
-      const std::string changes =
-          *update ? write_figures(result, file)
-                  : changed(result, file, *traces ? Compared::traces : Compared::all);
+      if (*update) write_figures(result, file);
+      const std::string changes = changed(result, file, *traces ? Compared::traces : Compared::all);
       const bool ok = exit_code(result) == held && changes.empty();
       fmt::print("{:<18} {}\n", name, ok ? "holds" : "does NOT hold");
       if (!ok) fmt::print("{}{}", to_text(result), changes);

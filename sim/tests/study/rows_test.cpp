@@ -600,7 +600,7 @@ Lines figure_lines(const Grid& grid, const StudyResult& result) {
 void check_figures(const Grid& grid, test::Random& random) {
   const test::Folder folder;
   const auto file = folder.path() / "rows.figures";
-  CHECK(write_figures(grid.result, file).empty());
+  write_figures(grid.result, file);
   Lines before;
   std::ifstream in(file);
   for (std::string line; std::getline(in, line);) before.push_back(line);
