@@ -47,12 +47,6 @@ std::string percent(std::uint64_t part, std::uint64_t whole, unsigned digits) {
   return fmt::format("{}.{:0{}} %", value / scale, value % scale, digits);
 }
 
-std::string ratio(std::uint64_t part, std::uint64_t whole) {
-  if (whole == 0) return "-";
-  const std::uint64_t value = scaled(part, whole, 100);
-  return fmt::format("{}.{:02}", value / 100, value % 100);
-}
-
 std::string duration(Span span) {
   const auto us = span.count();
   const auto value = static_cast<double>(us);

@@ -19,9 +19,6 @@ namespace sluice::tool {
 /// only none of it 0.0 %; "-" of nothing.
 [[nodiscard]] std::string percent(std::uint64_t part, std::uint64_t whole, unsigned digits = 1);
 
-/// "1.60": a quotient with two decimals, rounded half up; "-" of nothing.
-[[nodiscard]] std::string ratio(std::uint64_t part, std::uint64_t whole);
-
 /// Three digits and a unit: "250 us", "12.3 ms", "3.28 s", "3m 40s", "2h".
 [[nodiscard]] std::string duration(Span span);
 
