@@ -15,9 +15,3 @@ export function section(id, title, ...children) {
   const heading = element('h2', { id: `${id}-title` }, title);
   return element('section', { id, 'aria-labelledby': `${id}-title` }, heading, ...children);
 }
-
-// For the one place where HTML is unavoidable: the charts' tooltips.
-export function escapeHtml(text) {
-  const names = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
-  return String(text).replace(/[&<>"']/g, (character) => names[character]);
-}

@@ -1,4 +1,5 @@
 // What charts take from the page's style sheet, so that both follow the reader's light or dark scheme.
+import { format } from 'echarts/core';
 
 export const symbols = ['circle', 'rect', 'triangle', 'diamond', 'emptyCircle', 'emptyRect', 'emptyTriangle', 'emptyDiamond'];
 const paletteSize = 8;
@@ -31,14 +32,16 @@ export function strokeOf(look, index) {
   };
 }
 
-// What all charts share. No animation: a print or a screenshot shows the final state.
-export function baseOption(look, description) {
+// What all charts share. `tooltip` gives the lines of one. No animation: a print or a screenshot shows the final state.
+export function baseOption(look, description, trigger, tooltip) {
   return {
     animation: false,
     textStyle: { fontFamily: look.font, color: look.text },
     aria: { enabled: true, label: { description } },
     legend: { show: false },
     tooltip: {
+      trigger,
+      formatter: tooltip,
       confine: true,
       backgroundColor: look.surface,
       borderColor: look.line,
@@ -78,9 +81,10 @@ export function valueAxis(look, name, rest = {}) {
 export const labelWidth = 64;
 
 // Heading and lines of a tooltip; a line is [colour, name, value].
-export function tooltipText(escape, heading, lines) {
+export function tooltipText(heading, lines) {
+  const { encodeHTML, getTooltipMarker } = format;
   const rows = lines.map(([color, name, value]) =>
-    `<tr><td><span style="display:inline-block;width:9px;height:9px;border-radius:5px;background:${escape(color)}"></span> ` +
-    `${escape(name)}</td><td style="text-align:right;padding-left:14px"><b>${escape(value)}</b></td></tr>`);
-  return `<div>${escape(heading)}</div><table style="font:inherit;color:inherit;border-spacing:0">${rows.join('')}</table>`;
+    `<tr><td>${getTooltipMarker(color)}${encodeHTML(name)}</td>` +
+    `<td style="text-align:right;padding-left:14px"><b>${encodeHTML(value)}</b></td></tr>`);
+  return `<div>${encodeHTML(heading)}</div><table style="font:inherit;color:inherit;border-spacing:0">${rows.join('')}</table>`;
 }

@@ -1,9 +1,8 @@
 // How a run goes over time: calls, waiting callers and store operations, in panels over one time axis.
-import { escapeHtml } from '../dom.js';
 import { compact, duration, number } from '../format.js';
 import { seriesTerms } from '../terms.js';
 import { baseOption, labelWidth, tooltipText, valueAxis } from './look.js';
-import { timeAxis, timeScale } from './time.js';
+import { niceStep, timeAxis, timeScale } from './time.js';
 
 const panels = [
   { name: 'calls/s', noun: 'calls', idle: 'no job comes', share: 3, columns: ['offered', 'admitted', 'ok', 'refused'] },
@@ -140,11 +139,7 @@ export function seriesChart(model, variant) {
       caption,
       legend: series.map(({ name, color, lineStyle }) => ({ name, color, dash: lineStyle.type, help: helpOf(name) })),
       option: {
-        ...baseOption(look, caption),
-        tooltip: {
-          ...baseOption(look).tooltip, trigger: 'axis',
-          formatter: (entries) => tooltip(entries, scale),
-        },
+        ...baseOption(look, caption, 'axis', (entries) => tooltip(entries, scale)),
         axisPointer: { link: [{ xAxisIndex: 'all' }] },
         grid: grids,
         xAxis: shown.map((_, index) => timeAxis(look, scale, durationUs, {
@@ -155,7 +150,7 @@ export function seriesChart(model, variant) {
         })),
         yAxis: shown.map((panel, index) => valueAxis(look, panel.name, {
           gridIndex: index, min: 0, ...roundAxis(maxima[index] ?? highest([row], panel, durationUs), index === 0 ? 5 : 3),
-          axisLabel: { color: look.muted, fontSize: 12, formatter: compact },
+          axisLabel: { formatter: compact },
         })),
         series,
       },
@@ -169,8 +164,7 @@ const helpOf = (name) => Object.values(seriesTerms).find(([title]) => title === 
 // A top of the axis that is a whole number of round steps.
 function roundAxis(highest, most) {
   if (!(highest > 0)) return { max: 1, interval: 1 };
-  const power = 10 ** Math.floor(Math.log10(highest / most));
-  const step = [1, 2, 2.5, 5, 10, 20].map((factor) => factor * power).find((size) => Math.ceil(highest / size) <= most);
+  const step = niceStep(highest, most, [1, 2, 2.5, 5, 10, 20]);
   return { max: Math.ceil(highest / step) * step, interval: step };
 }
 
@@ -186,5 +180,5 @@ function captionOf(shown, place, count, maxima, idle) {
 function tooltip(entries, scale) {
   const lines = entries.filter((entry) => Number.isFinite(entry.value?.[1])).map((entry) => [entry.color, entry.seriesName,
     `${number(entry.value[1])}${[titleOf('waiting'), titleOf('unfinished')].includes(entry.seriesName) ? '' : '/s'}`]);
-  return entries.length === 0 ? '' : tooltipText(escapeHtml, `at ${duration(Math.round(scale.us(entries[0].value[0])))}`, lines);
+  return entries.length === 0 ? '' : tooltipText(`at ${duration(Math.round(scale.us(entries[0].value[0])))}`, lines);
 }

@@ -1,5 +1,4 @@
 // A headline figure over the swept values, by variant, with the intervals as bands and the knees marked.
-import { escapeHtml } from '../dom.js';
 import { axisLabel, figure, interval } from '../format.js';
 import { fewestPoints, kneeOf } from '../knee.js';
 import { axis, baseOption, labelWidth, strokeOf, tooltipText, valueAxis } from './look.js';
@@ -34,11 +33,10 @@ export function sweepChart(model, metric) {
       caption,
       legend: curves.map(({ name, color, symbol, dash }) => ({ name, color, symbol, dash })),
       option: {
-        ...baseOption(look, caption),
-        tooltip: { ...baseOption(look).tooltip, trigger: 'axis', formatter: (entries) => tooltip(entries, parameter, values, unit) },
+        ...baseOption(look, caption, 'axis', (entries) => tooltip(entries, parameter, values, unit)),
         grid: { left: labelWidth, right: 24, top: 34, bottom: 52 },
         xAxis: scaleAxis(look, scale, parameter, values),
-        yAxis: valueAxis(look, unitName(unit), { axisLabel: { color: look.muted, fontSize: 12, formatter: axisLabel(unit) },
+        yAxis: valueAxis(look, unitName(unit), { axisLabel: { formatter: axisLabel(unit) },
           ...(curves.every(({ points }) => points.every(({ value, low }) => (low ?? value ?? 0) >= 0)) ? { min: 0 } : {}) }),
         series: [...curves.map((curve) => bandOf(curve)), ...curves.map((curve, index) => lineOf(curve, knees[index]))],
       },
@@ -115,7 +113,7 @@ function tooltip(entries, parameter, values, unit) {
     const range = interval(data.low, data.high, unit);
     return [color, seriesName, `${figure(data.value[1], unit)}${range ? ` (${range})` : ''}`];
   });
-  return tooltipText(escapeHtml, `${parameter} = ${values[shown[0].data.step]}`, lines);
+  return tooltipText(`${parameter} = ${values[shown[0].data.step]}`, lines);
 }
 
 const titled = (title) => `${title[0].toUpperCase()}${title.slice(1)}`;

@@ -17,7 +17,8 @@ export function timeAxis(look, scale, durationUs, rest = {}) {
   });
 }
 
-function niceStep(extent, most) {
+// The smallest round step of which `most` reach over the extent.
+export function niceStep(extent, most, factors = [1, 2, 5, 10]) {
   const power = 10 ** Math.floor(Math.log10(extent / most));
-  return [1, 2, 5, 10].map((step) => step * power).find((step) => extent / step <= most) ?? 10 * power;
+  return factors.map((factor) => factor * power).find((step) => Math.ceil(extent / step) <= most) ?? 10 * power;
 }

@@ -1,5 +1,4 @@
 // How long jobs wait: quantiles by variant on a logarithmic axis.
-import { escapeHtml } from '../dom.js';
 import { decade, duration, figure, quantile } from '../format.js';
 import { table } from '../table.js';
 import { axis, baseOption, labelWidth, strokeOf, tooltipText, valueAxis } from './look.js';
@@ -36,14 +35,12 @@ export function waitChart(model) {
       legend: rows.map((row, index) => ({ name: model.name(row.variant), ...strokes[index] })),
       data: dataTable(model, rows, quantiles),
       option: {
-        ...baseOption(look, caption),
-        tooltip: { ...baseOption(look).tooltip, trigger: 'axis', formatter: (entries) => tooltip(entries) },
+        ...baseOption(look, caption, 'axis', (entries) => tooltip(entries)),
         grid: { left: labelWidth, right: 24, top: 34, bottom: 34 },
         xAxis: axis(look, { type: 'category', data: quantiles.map(quantile), boundaryGap: true }),
         yAxis: valueAxis(look, 'wait', {
           type: 'log', logBase: 10, min: floor, max: top, interval: step,
-          axisLabel: { color: look.muted, fontSize: 12, hideOverlap: true,
-            formatter: (us) => (zeros && us <= floor * 1.001 ? '0' : decade(Number(us.toPrecision(6)))) },
+          axisLabel: { formatter: (us) => (zeros && us <= floor * 1.001 ? '0' : decade(Number(us.toPrecision(6)))) },
         }),
         series: rows.map((row, index) => lineOf(model, row, quantiles, strokes[index], floor)),
       },
@@ -65,7 +62,7 @@ function lineOf(model, row, quantiles, { color, symbol, dash }, floor) {
 function tooltip(entries) {
   const lines = entries.filter((entry) => entry.data?.us !== undefined)
     .map((entry) => [entry.color, entry.seriesName, duration(entry.data.us)]);
-  return entries.length === 0 ? '' : tooltipText(escapeHtml, entries[0].axisValueLabel, lines);
+  return entries.length === 0 ? '' : tooltipText(entries[0].axisValueLabel, lines);
 }
 
 function dataTable(model, rows, quantiles) {

@@ -1,5 +1,4 @@
 // The fullest window of each kind against its limit.
-import { escapeHtml } from '../dom.js';
 import { compact, duration, number } from '../format.js';
 import { table } from '../table.js';
 import { axis, baseOption, strokeOf, tooltipText } from './look.js';
@@ -45,8 +44,7 @@ export function windowChart(model) {
       caption,
       data: dataTable(model, panels),
       option: {
-        ...baseOption(look, caption),
-        tooltip: { ...baseOption(look).tooltip, trigger: 'item', formatter: (entry) => tooltip(entry, panels) },
+        ...baseOption(look, caption, 'item', (entry) => tooltip(entry, panels)),
         title: panels.map((panel, index) => ({ text: titleOf(panel), left: 0, top: grids[index].top - 28,
           padding: 0, textStyle: { color: look.text, fontSize: 13, fontWeight: 600 } })),
         grid: grids,
@@ -102,7 +100,7 @@ function barsOf(model, { limit, bars }, index, look) {
 function tooltip(entry, panels) {
   const panel = panels[entry.seriesIndex];
   const { worst } = panel.bars[entry.dataIndex];
-  return tooltipText(escapeHtml, titleOf(panel), [[entry.color, entry.name, verdictOf(worst, panel.limit)]]);
+  return tooltipText(titleOf(panel), [[entry.color, entry.name, verdictOf(worst, panel.limit)]]);
 }
 
 function dataTable(model, panels) {

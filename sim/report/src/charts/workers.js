@@ -1,5 +1,4 @@
 // How evenly the workers share the goodput: each worker's share, sorted.
-import { escapeHtml } from '../dom.js';
 import { number, percent as percentage } from '../format.js';
 import { table } from '../table.js';
 import { axis, baseOption, labelWidth, strokeOf, tooltipText, valueAxis } from './look.js';
@@ -30,14 +29,13 @@ export function workerChart(model) {
       legend: rows.map((row, index) => ({ name: model.name(row.variant), ...strokes[index], symbol: 'none' })),
       data: dataTable(model, rows),
       option: {
-        ...baseOption(look, caption),
-        tooltip: { ...baseOption(look).tooltip, trigger: 'axis', formatter: tooltip },
+        ...baseOption(look, caption, 'axis', tooltip),
         grid: { left: labelWidth, right: 24, top: 34, bottom: 52 },
         xAxis: axis(look, {
           type: 'value', min: 0, max: 100, name: 'workers, from the least served to the best',
           nameLocation: 'middle', nameGap: 28, axisLabel: { formatter: '{value} %' }, splitNumber: look.narrow ? 2 : 5,
         }),
-        yAxis: valueAxis(look, 'times an equal part', { min: 0, axisLabel: { color: look.muted, fontSize: 12, formatter: (value) => `${number(value)}×` } }),
+        yAxis: valueAxis(look, 'times an equal part', { min: 0, axisLabel: { formatter: (value) => `${number(value)}×` } }),
         series: rows.map((row, index) => lineOf(model, row, strokes[index], rows.length === 1)),
       },
     };
@@ -60,7 +58,7 @@ function lineOf(model, row, { color, dash }, filled) {
 function tooltip(entries) {
   const lines = entries.map(({ color, seriesName, data }) => [color, seriesName,
     `worker ${number(data.rank)} of ${number(data.count)}: ${percent(data.share)}`]);
-  return tooltipText(escapeHtml, 'share of the goodput', lines);
+  return tooltipText('share of the goodput', lines);
 }
 
 function dataTable(model, rows) {
