@@ -35,9 +35,7 @@ void leases(std::ostream& out) {
   std::deque<Job> lost;  // whose holders died
   Block held;
   Block refused;
-  for (int tick = 0; tick <= 600; ++tick) {
-    const double at = tick * 0.1;
-    world.advance_to(at);
+  world.tick_until(600, 0.1, [&](int tick, double at) {
     finish(jobs, at);
     if (tick == 250) {  // half of the holders die
       for (std::size_t dead = jobs.size() / 2; dead > 0; --dead) {
@@ -55,7 +53,7 @@ void leases(std::ostream& out) {
     }
     held.add({at, 20 - static_cast<double>(limit.peek("alice").remaining),
               static_cast<double>(jobs.size())});
-  }
+  });
   held.print(out, "seconds, places taken of 20, holders alive");
   refused.print(out, "refused: seconds, limit");
 }
@@ -70,9 +68,7 @@ void fleet_shedder(std::ostream& out) {
   std::array<std::deque<Job>, 2> jobs;
   Block used;
   std::array<int, 2> refused{};
-  for (int tick = 0; tick <= 6000; ++tick) {
-    const double at = tick * 0.01;
-    world.advance_to(at);
+  world.tick_until(6000, 0.01, [&](int tick, double at) {
     const std::array<double, 2> rates{at < 35 ? 8.0 : 45.0, at < 15 ? 15.0 : 60.0};
     for (std::size_t tier = 0; tier < 2; ++tier) {
       finish(jobs[tier], at);
@@ -89,7 +85,7 @@ void fleet_shedder(std::ostream& out) {
                 static_cast<double>(jobs[0].size()), refused[0] * 2.5, refused[1] * 2.5});
       refused = {};
     }
-  }
+  });
   used.print(out, "seconds, in use of 100, of it critical, refused a second: critical, sheddable");
 }
 
@@ -98,18 +94,16 @@ void slot_lock(std::ostream& out) {
   const SlotLock lock(*world.store, "upstream", seconds{1});
   Block permits;
   Block refused;
-  for (int tick = 0; tick <= 400; ++tick) {
-    const double at = tick * 0.1;
-    world.advance_to(at);
+  world.tick_until(400, 0.1, [&](int /*tick*/, double at) {
     const double rate = at > 5 && at < 11 ? 2.5 : at > 26 && at < 30 ? 4 : 0.5;
-    if (!world.happens(rate, 0.1)) continue;
+    if (!world.happens(rate, 0.1)) return;
     const SlotPermit permit = lock.reserve("token", seconds{8});
     if (permit) {
       permits.add({at, at + static_cast<double>(permit.retry_after.count()) / 1e6});
     } else {
       refused.add({at, at});
     }
-  }
+  });
   permits.print(out, "seconds: asked, slot");
   refused.print(out, "refused, the next slot is more than 8 s ahead: seconds, the same");
 }
@@ -123,16 +117,14 @@ void gates(std::ostream& out) {
   Block refused;
   Block closed;
   const std::array<std::pair<int, int>, 3> closings{{{60, 6}, {80, 9}, {100, 2}}};
-  for (int tick = 0; tick <= 400; ++tick) {
-    const double at = tick * 0.1;
-    world.advance_to(at);
+  world.tick_until(400, 0.1, [&](int tick, double at) {
     for (const auto& [when, span] : closings) {
       if (tick != when) continue;
       gates.close(scope, seconds{span});
       closed.add({at, at + span});
     }
     if (world.happens(5, 0.1)) (gates.pass(scope) ? passed : refused).add({at});
-  }
+  });
   passed.print(out, "passed: seconds");
   refused.print(out, "refused: seconds");
   closed.print(out, "the upstream says so: seconds, closed until");

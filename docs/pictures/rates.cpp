@@ -29,9 +29,7 @@ void token_bucket(std::ostream& out) {
   Block tokens;
   Block admitted;
   Block refused;
-  for (int tick = 0; tick <= 400; ++tick) {
-    const double at = tick * 0.05;
-    world.advance_to(at);
+  world.tick_until(400, 0.05, [&](int tick, double at) {
     const double rate = at < 4 ? 6 : at < 9 ? 20 : at < 13 ? 0 : 6;
     const int calls = tick == 260 ? 26 : world.happens(rate, 0.05) ? 1 : 0;
     for (int call = 0; call < calls; ++call) {
@@ -39,7 +37,7 @@ void token_bucket(std::ostream& out) {
       (decision ? admitted : refused).add({at, static_cast<double>(decision.remaining)});
     }
     tokens.add({at, static_cast<double>(bucket.peek("alice", 0).remaining)});
-  }
+  });
   tokens.print(out, "seconds, tokens left");
   admitted.print(out, "admitted: seconds, tokens left");
   refused.print(out, "refused: seconds, tokens left");
@@ -50,16 +48,14 @@ void sliding_window(std::ostream& out) {
   const SlidingWindow limit(*world.store, "partner", {{20, seconds{5}}, {50, seconds{20}}});
   Block used;
   Block refused;
-  for (int tick = 0; tick <= 600; ++tick) {
-    const double at = tick * 0.1;
-    world.advance_to(at);
+  world.tick_until(600, 0.1, [&](int /*tick*/, double at) {
     const double rate = at < 10 ? 2 : at < 30 ? 7 : at < 40 ? 0.5 : 4;
     if (world.happens(rate, 0.1)) {
       if (!limit.try_acquire("shop")) refused.add({at});
     }
     const std::vector<Word> left = limit.remaining("shop");
     used.add({at, 20 - static_cast<double>(left[0]), 50 - static_cast<double>(left[1])});
-  }
+  });
   used.print(out, "seconds, used of 20 in 5 s, used of 50 in 20 s");
   refused.print(out, "refused: seconds");
 }
@@ -69,16 +65,14 @@ void sliding_window_counter(std::ostream& out) {
   const SlidingWindowCounter limit(*world.store, "daily", {200, seconds{10}});
   std::vector<double> grants;
   Block counts;
-  for (int tick = 0; tick <= 6000; ++tick) {
-    const double at = tick * 0.01;
-    world.advance_to(at);
+  world.tick_until(6000, 0.01, [&](int tick, double at) {
     const double rate = at < 12 ? 10 : at < 16 ? 60 : at < 28 ? 4 : at < 45 ? 30 : 8;
     if (world.happens(rate, 0.01) && limit.try_acquire("alice")) grants.push_back(at);
     if (tick % 20 == 0) {
       const double estimate = 200 - static_cast<double>(limit.peek("alice", 0).remaining);
       counts.add({at, estimate, count_within(grants, at, 10)});
     }
-  }
+  });
   counts.print(out, "seconds, counted of 200 in 10 s, really admitted in the last 10 s");
 }
 
@@ -88,9 +82,7 @@ void fixed_window(std::ostream& out) {
   std::vector<double> grants;
   Block counts;
   Block refused;
-  for (int tick = 0; tick <= 3000; ++tick) {
-    const double at = tick * 0.1;
-    world.advance_to(at);
+  world.tick_until(3000, 0.1, [&](int tick, double at) {
     const double rate = at > 100 && at < 140 ? 6 : at > 185 && at < 230 ? 3 : 1;
     if (world.happens(rate, 0.1)) {
       if (limit.try_acquire("account")) {
@@ -103,7 +95,7 @@ void fixed_window(std::ostream& out) {
       const double used = 100 - static_cast<double>(limit.peek("account", 0).remaining);
       counts.add({at, used, count_within(grants, at, 60)});
     }
-  }
+  });
   counts.print(out, "seconds, used of 100 in this window, admitted in the last 60 s");
   refused.print(out, "refused: seconds");
 }
@@ -118,9 +110,7 @@ void shared_sliding_window(std::ostream& out) {
   std::vector<double> grants;
   Block used;
   Block refused;
-  for (int tick = 0; tick <= 600; ++tick) {
-    const double at = tick * 0.1;
-    world.advance_to(at);
+  world.tick_until(600, 0.1, [&](int tick, double at) {
     if (tick == 200 || tick == 400) {
       rate = tick == 200 ? 50 : 15;
       first.configure("partner", RateType::overall, static_cast<Word>(rate), seconds{10});
@@ -134,7 +124,7 @@ void shared_sliding_window(std::ostream& out) {
       }
     }
     if (tick % 2 == 0) used.add({at, count_within(grants, at, 10), rate});
-  }
+  });
   used.print(out, "seconds, admitted in the last 10 s, rate in 10 s");
   refused.print(out, "refused: seconds");
 }
@@ -146,9 +136,7 @@ void shared_token_bucket(std::ostream& out) {
   double burst = 20;
   Block tokens;
   Block refused;
-  for (int tick = 0; tick <= 600; ++tick) {
-    const double at = tick * 0.05;
-    world.advance_to(at);
+  world.tick_until(600, 0.05, [&](int tick, double at) {
     if (tick == 200 || tick == 400) {
       const int rate = tick == 200 ? 3 : 12;
       burst = tick == 200 ? 10 : 30;
@@ -156,7 +144,7 @@ void shared_token_bucket(std::ostream& out) {
     }
     if (world.happens(7, 0.05) && !bucket.try_acquire("alice")) refused.add({at});
     tokens.add({at, static_cast<double>(bucket.peek("alice", 0).remaining), burst});
-  }
+  });
   tokens.print(out, "seconds, tokens left, burst");
   refused.print(out, "refused: seconds");
 }

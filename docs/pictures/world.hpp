@@ -17,12 +17,16 @@ struct World {
   std::unique_ptr<Store> store = make_virtual_store(clock);
   SeededRng rng{2026};
 
-  /// Seconds since it began.
-  [[nodiscard]] double seconds() const {
-    return static_cast<double>((clock.now() - VirtualClock::default_start).count()) / 1e6;
-  }
   void advance_to(double seconds) {
     clock.set(VirtualClock::default_start + Span{static_cast<Word>(seconds * 1e6 + 0.5)});
+  }
+  /// Calls `live(tick, seconds)` for ticks 0 to `last`, at their times.
+  template <class Live>
+  void tick_until(int last, double step, Live live) {
+    for (int tick = 0; tick <= last; ++tick) {
+      advance_to(tick * step);
+      live(tick, tick * step);
+    }
   }
   /// True about `rate` times a second, asked every `step` seconds.
   bool happens(double rate, double step) {
