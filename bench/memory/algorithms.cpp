@@ -16,17 +16,6 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t few_keys = 1024;
 
-/// Runs `call`, which must go as `expected` each time.
-template <class Call>
-void run(benchmark::State& state, bool expected, Call&& call) {
-  bool as_expected = true;
-  for (auto _ : state) {
-    const auto answer = call();
-    as_expected &= static_cast<bool>(answer) == expected;
-  }
-  if (!as_expected) state.SkipWithError("decided otherwise");
-}
-
 void sliding_window_counter_allow(benchmark::State& state) {
   const auto store = make_memory_store({.max_keys = few_keys});
   const SlidingWindowCounter counter(*store, "c", {1'000'000'000'000, 24h});

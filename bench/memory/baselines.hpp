@@ -54,6 +54,17 @@ class MapLimiter {
   std::unordered_map<std::string, std::atomic<double>> buckets_;
 };
 
+/// Runs `call`, which must answer as `expected` each time.
+template <class Call>
+void run(benchmark::State& state, bool expected, const Call& call) {
+  bool as_expected = true;
+  for (auto _ : state) {
+    const auto answer = call();
+    as_expected &= static_cast<bool>(answer) == expected;
+  }
+  if (!as_expected) state.SkipWithError("decided otherwise");
+}
+
 constexpr std::size_t many = std::size_t{1} << 20;
 
 /// A key of 20 bytes in a buffer that is warm, as it is in a server that has just read a request.

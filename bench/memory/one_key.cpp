@@ -27,18 +27,14 @@ const Quota idle = Quota::per_second(1'000'000'000).burst(1'000'000);
 void acquire(benchmark::State& state, Bound& one) {
   const Pinned pinned(state);
   std::error_code error;
-  bool allowed = true;
-  for (auto _ : state) allowed &= one.bound.try_acquire(error).allowed;
-  if (!allowed) state.SkipWithError("refused");
+  run(state, true, [&] { return one.bound.try_acquire(error).allowed; });
 }
 
 void refuse(benchmark::State& state, Bound& one) {
   std::error_code error;
   while (one.bound.try_acquire(error)) {
   }
-  bool allowed = false;
-  for (auto _ : state) allowed |= one.bound.try_acquire(error).allowed;
-  if (allowed) state.SkipWithError("allowed");
+  run(state, false, [&] { return one.bound.try_acquire(error).allowed; });
 }
 
 void allow(benchmark::State& state) {

@@ -20,9 +20,7 @@ void prefetch(benchmark::State& state) {
   static Prefetch one;
   const Pinned pinned(state);
   std::error_code error;
-  bool allowed = true;
-  for (auto _ : state) allowed &= one.bound.try_acquire(error).allowed;
-  if (!allowed) state.SkipWithError("refused");
+  run(state, true, [&] { return one.bound.try_acquire(error).allowed; });
 }
 BENCHMARK(prefetch);
 BENCHMARK(prefetch)->Name("prefetch_2t")->Threads(2)->UseRealTime();
@@ -30,9 +28,7 @@ BENCHMARK(prefetch)->Name("prefetch_2t")->Threads(2)->UseRealTime();
 void prefetch_by_name(benchmark::State& state) {
   static Prefetch one;
   std::error_code error;
-  bool allowed = true;
-  for (auto _ : state) allowed &= one.bucket.try_acquire("key", error).allowed;
-  if (!allowed) state.SkipWithError("refused");
+  run(state, true, [&] { return one.bucket.try_acquire("key", error).allowed; });
 }
 BENCHMARK(prefetch_by_name);
 

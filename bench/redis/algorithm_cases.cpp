@@ -33,7 +33,7 @@ void add_shared_cases(Rig& rig, Cases& cases) {
   brief.configure("brief", RateType::overall, 300, Span{900}, SpentUnits::forgotten);
   const SharedSlidingWindowSteps take = brief.acquire_steps("brief");
   cases.add_plan("shared sliding window allow", {take.begin(), take.end()}, Verdict::allowed);
-  rig.ledger().set_bytes("shared bucket", rig.memory_usage("{plenty}:shared"));
+  rig.note_bytes("shared bucket", rig.memory_usage("{plenty}:shared"));
 }
 
 void add_shedder_cases(Rig& rig, Cases& cases) {
@@ -44,7 +44,7 @@ void add_shedder_cases(Rig& rig, Cases& cases) {
   cases.add_plan("fleet shedder acquire again", {fleet.acquire_step("critical", fleet.key(), mine)},
                  Verdict::allowed);
 
-  rig.ledger().set_bytes("fleet shedder, one lease", rig.memory_usage("{fleet}:fleet"));
+  rig.note_bytes("fleet shedder, one lease", rig.memory_usage("{fleet}:fleet"));
 
   const UtilizationShedder shedder(rig.store(), "load");
   shedder.sample(Utilization::ratio(1, 2));
@@ -54,7 +54,7 @@ void add_shedder_cases(Rig& rig, Cases& cases) {
   cases.add_plan("utilization, sample",
                  {shedder.sample_step(shedder.whole(), Utilization::ratio(1, 2))},
                  Verdict::allowed);
-  rig.ledger().set_bytes("utilization", rig.memory_usage("{load}:utilization"));
+  rig.note_bytes("utilization", rig.memory_usage("{load}:utilization"));
 }
 
 }  // namespace
@@ -64,7 +64,7 @@ std::vector<Comparison> register_algorithm_cases(Rig& rig) {
   add_token_bucket_cases(rig, cases);
   add_shared_cases(rig, cases);
   add_shedder_cases(rig, cases);
-  constexpr auto us = Figure::server_us;
+  const char* const us = "server us";
   return {{us, "bucket reserve", "acquire allow"},
           {us, "bucket refund", "acquire allow"},
           {us, "shared bucket allow", "acquire allow"},
@@ -73,12 +73,12 @@ std::vector<Comparison> register_algorithm_cases(Rig& rig) {
           {us, "fleet shedder acquire again", "lease cycle"},
           {us, "utilization, ask", "EVALSHA of GET and TIME"},
           {us, "utilization, sample", "EVALSHA of GET and TIME"},
-          {Figure::bytes, "slot lock", "two-key bucket"},
-          {Figure::bytes, "gate", "two-key bucket"},
-          {Figure::bytes, "fixed window", "two-key bucket"},
-          {Figure::bytes, "shared bucket", "two-key bucket"},
-          {Figure::bytes, "utilization", "two-key bucket"},
-          {Figure::bytes, "fleet shedder, one lease", "two-key bucket"}};
+          {"bytes", "slot lock", "two-key bucket"},
+          {"bytes", "gate", "two-key bucket"},
+          {"bytes", "fixed window", "two-key bucket"},
+          {"bytes", "shared bucket", "two-key bucket"},
+          {"bytes", "utilization", "two-key bucket"},
+          {"bytes", "fleet shedder, one lease", "two-key bucket"}};
 }
 
 }  // namespace sluice::bench

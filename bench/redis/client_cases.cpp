@@ -24,12 +24,10 @@ TokenBucket make_bucket(Rig& rig) {
 /// `batch` makes `size` decisions.
 template <class Batch>
 void add(Rig& rig, const std::string& name, std::size_t decisions, std::size_t size, Batch batch) {
-  const auto run = [&rig, name, size, batch](benchmark::State& state) {
-    Round round(rig);
+  const auto run = [&rig, size, batch](benchmark::State& state) {
+    Round round(rig, state);
     while (state.KeepRunningBatch(static_cast<benchmark::IterationCount>(size))) batch();
-    const Sample sample = round.finish(name, static_cast<std::size_t>(state.iterations()));
-    state.counters["client_us"] = sample.client_us;
-    state.counters["server_us"] = sample.server_us;
+    round.finish(rig.server_us());
   };
   benchmark::RegisterBenchmark(("redis/client/" + name).c_str(), run)
       ->Iterations(static_cast<benchmark::IterationCount>(decisions))
@@ -137,8 +135,8 @@ std::vector<Comparison> register_client_cases(Rig& rig) {
   for (const std::size_t threads : {1U, 2U, 8U}) {
     add_threads(rig, std::to_string(threads) + (threads == 1 ? " thread" : " threads"), threads);
   }
-  constexpr auto us = Figure::client_us;
-  constexpr auto rate = Figure::per_second;
+  const char* const us = "client us";
+  const char* const rate = "1000/s";
   return {{us, "decide_batch of 16", "hiredis, depth 16"},
           {us, "decide_batch of 128", "hiredis, depth 128"},
           {us, "16 calls in flight", "hiredis, depth 16"},

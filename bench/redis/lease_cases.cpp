@@ -1,8 +1,6 @@
 // What a place that is taken and given back costs the server, beside the sorted set that most
 // projects start from, with whole seconds as its article has them, and with microseconds. One cycle
 // of commands is one decision; the figure is the server's own.
-#include <benchmark/benchmark.h>
-
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -17,7 +15,7 @@ namespace sluice::bench {
 namespace {
 
 constexpr std::size_t depth = 64;  // cycles in flight
-constexpr std::size_t cycles = 32 * depth;
+constexpr std::size_t cycles = batches * depth;
 constexpr Word limit = 100;
 constexpr Word locked_slot = 50;
 
@@ -36,25 +34,8 @@ constexpr Word sorted_set_ttl = 60'000'000;  // us
 /// Makes the commands of `cycles` cycles.
 using Maker = std::function<std::vector<Command>()>;
 
-void add(Rig& rig, const std::string& name, Maker make) {
-  const auto run = [&rig, name, make = std::move(make)](benchmark::State& state) {
-    const std::vector<Command> commands = make();
-    const std::size_t batch = depth * commands.size() / cycles;
-    Round round(rig);
-    std::size_t sent = 0;
-    while (state.KeepRunningBatch(depth)) {
-      rig.raw().pipeline(std::span(commands).subspan(sent, batch));
-      sent += batch;
-    }
-    const auto done = static_cast<std::size_t>(state.iterations());
-    const Sample sample = round.finish_cycles(name, done);
-    state.counters["server_us"] = sample.server_us;
-    state.SetIterationTime(sample.server_us * 1e-6 * static_cast<double>(done));
-  };
-  benchmark::RegisterBenchmark(("redis/server/" + name).c_str(), run)
-      ->Iterations(cycles)
-      ->UseManualTime()
-      ->Unit(benchmark::kMicrosecond);
+void add(Rig& rig, const std::string& name, Maker make, std::size_t commands_each) {
+  add_server_case(rig, {name, std::move(make), depth, commands_each});
 }
 
 /// How a client writes a time of its clock in microseconds.
@@ -98,8 +79,8 @@ void add_sorted_set(Rig& rig, const std::string& name, const std::string& key, W
     return commands;
   };
   rig.raw().pipeline(make());
-  rig.ledger().set_bytes(name, rig.memory_usage(key));
-  add(rig, name, make);
+  rig.note_bytes(name, rig.memory_usage(key));
+  add(rig, name, make, 3);
 }
 
 /// A request by the place that a limiter's own call would name.
@@ -139,13 +120,13 @@ std::vector<Comparison> register_lease_cases(Rig& rig) {
     return commands;
   };
   rig.raw().pipeline(make());
-  add(rig, "lease cycle", make);
-  rig.ledger().set_bytes("lease cycle", rig.memory_usage("{alice}:jobs"));
+  add(rig, "lease cycle", make, 2);
+  rig.note_bytes("lease cycle", rig.memory_usage("{alice}:jobs"));
 
-  constexpr auto us = Figure::server_us;
+  const char* const us = "server us";
   return {{us, "lease cycle", "sorted set cycle, whole seconds"},
           {us, "lease cycle", "sorted set cycle, microseconds"},
-          {Figure::bytes, "lease cycle", "sorted set cycle, whole seconds"}};
+          {"bytes", "lease cycle", "sorted set cycle, whole seconds"}};
 }
 
 }  // namespace sluice::bench

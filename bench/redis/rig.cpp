@@ -178,27 +178,42 @@ double Rig::memory_usage(std::string_view key) {
   return static_cast<double>(reply.integer);
 }
 
-Round::Round(Rig& rig) : rig_(rig) {
-  rig_.reset_statistics();
+Round::Round(Rig& rig, benchmark::State& state) : state_(state) {
+  rig.reset_statistics();
   cpu_us_ = process_cpu_us();
   start_ = std::chrono::steady_clock::now();
 }
 
-Sample Round::finish(const std::string& name, std::size_t decisions) {
-  return note(name, decisions, rig_.server_us());
-}
-
-Sample Round::finish_cycles(const std::string& name, std::size_t decisions) {
-  return note(name, decisions, rig_.spent_us() / static_cast<double>(decisions));
-}
-
-Sample Round::note(const std::string& name, std::size_t decisions, double server_us) {
+void Round::finish(double server_us) {
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start_;
-  const auto count = static_cast<double>(decisions);
-  const double cpu_us = process_cpu_us() - cpu_us_;
-  const Sample sample{server_us, cpu_us / count, count / wall.count()};
-  rig_.ledger().add(name, sample);
-  return sample;
+  const auto count = static_cast<double>(state_.iterations());
+  state_.counters["server us"] = server_us;
+  state_.counters["client us"] = (process_cpu_us() - cpu_us_) / count;
+  state_.counters["1000/s"] = count / wall.count() / 1000;
+  state_.SetIterationTime(server_us * 1e-6 * count);
+}
+
+void add_server_case(Rig& rig, ServerCase added) {
+  const std::string name = "redis/server/" + added.name;
+  const auto depth = static_cast<benchmark::IterationCount>(added.depth);
+  const auto run = [&rig, depth, one = std::move(added)](benchmark::State& state) {
+    const std::vector<Command> commands = one.commands();
+    const std::size_t batch = one.depth * one.commands_each;
+    Round round(rig, state);
+    std::string last;
+    std::size_t sent = 0;
+    while (state.KeepRunningBatch(depth)) {
+      last = rig.raw().pipeline(std::span(commands).subspan(sent, batch));
+      sent = (sent + batch) % commands.size();
+    }
+    const auto decisions = static_cast<double>(state.iterations());
+    round.finish(one.commands_each == 1 ? rig.server_us() : rig.spent_us() / decisions);
+    if (one.check) one.check(last);
+  };
+  benchmark::RegisterBenchmark(name.c_str(), run)
+      ->Iterations(static_cast<benchmark::IterationCount>(batches) * depth)
+      ->UseManualTime()
+      ->Unit(benchmark::kMicrosecond);
 }
 
 }  // namespace sluice::bench

@@ -4,13 +4,14 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "bench/redis/ledger.hpp"
+#include "bench/comparisons.hpp"
 #include "sluice/plan.hpp"
 #include "sluice/redis/redis_store.hpp"
 #include "tests/support/redis_client.hpp"
@@ -67,7 +68,7 @@ class Rig {
 
   [[nodiscard]] RawConnection& raw() noexcept { return raw_; }
   [[nodiscard]] Store& store() noexcept { return *store_; }
-  [[nodiscard]] Ledger& ledger() noexcept { return ledger_; }
+  [[nodiscard]] ComparisonReporter& reporter() noexcept { return reporter_; }
 
   /// Loads the script and returns EVALSHA with these keys and arguments.
   Command script(std::string_view text, const std::vector<std::string>& keys,
@@ -87,6 +88,8 @@ class Rig {
   [[nodiscard]] double spent_us();
   void reset_statistics();
   [[nodiscard]] double memory_usage(std::string_view key);
+  /// Notes the bytes of a case for the table.
+  void note_bytes(const std::string& name, double bytes) { reporter_.note(name, "bytes", bytes); }
 
  private:
   std::string load(std::string_view text);
@@ -95,24 +98,35 @@ class Rig {
   test::RedisClient control_;
   RawConnection raw_;
   std::unique_ptr<RedisStore> store_;
-  Ledger ledger_;
+  ComparisonReporter reporter_;
 };
 
-/// Measures one round: from construction to finish().
+/// Measures one round of a case: from construction to finish().
 class Round {
  public:
-  explicit Round(Rig& rig);
-  /// Notes the round in the ledger and returns it.
-  Sample finish(const std::string& name, std::size_t decisions);
-  /// The same, where one decision takes several commands.
-  Sample finish_cycles(const std::string& name, std::size_t decisions);
+  Round(Rig& rig, benchmark::State& state);
+  /// Notes the round in the counters of the case. `server_us`: of one decision.
+  void finish(double server_us);
 
  private:
-  Sample note(const std::string& name, std::size_t decisions, double server_us);
-
-  Rig& rig_;
+  benchmark::State& state_;
   double cpu_us_;
   std::chrono::steady_clock::time_point start_;
 };
+
+/// A case that is measured by the server: each round sends `commands()`, one batch after the other,
+/// and begins again at their end.
+struct ServerCase {
+  std::string name;
+  std::function<std::vector<Command>()> commands;
+  std::size_t depth = 128;                             ///< decisions of a batch
+  std::size_t commands_each = 1;                       ///< of a decision
+  std::function<void(const std::string&)> check = {};  ///< looks at the last reply of a round
+};
+
+/// The batches of a round.
+inline constexpr std::size_t batches = 32;
+
+void add_server_case(Rig& rig, ServerCase added);
 
 }  // namespace sluice::bench

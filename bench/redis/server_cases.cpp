@@ -89,10 +89,9 @@ void add_pacing_cases(Rig& rig, Cases& cases) {
   cases.add_plan("fixed window refuse", {spent.acquire_step("window")}, Verdict::refused);
   cases.add_plan("calendar window allow", {daily.acquire_step("window")}, Verdict::allowed);
 
-  rig.ledger().set_bytes("slot lock", rig.memory_usage("{alice}:slow"));
-  rig.ledger().set_bytes("gate", rig.memory_usage(render(shut.key())));
-  rig.ledger().set_bytes("fixed window",
-                         rig.memory_usage(render(daily.acquire_step("window").key)));
+  rig.note_bytes("slot lock", rig.memory_usage("{alice}:slow"));
+  rig.note_bytes("gate", rig.memory_usage(render(shut.key())));
+  rig.note_bytes("fixed window", rig.memory_usage(render(daily.acquire_step("window").key)));
 }
 
 }  // namespace
@@ -131,12 +130,11 @@ std::vector<Comparison> register_server_cases(Rig& rig) {
 
   add_pacing_cases(rig, cases);
 
-  rig.ledger().set_bytes("two-key bucket",
-                         rig.memory_usage("{a}.tokens") + rig.memory_usage("{a}.timestamp"));
-  rig.ledger().set_bytes("token bucket",
-                         rig.memory_usage(render(plenty.acquire_step("alice").key)));
+  rig.note_bytes("two-key bucket",
+                 rig.memory_usage("{a}.tokens") + rig.memory_usage("{a}.timestamp"));
+  rig.note_bytes("token bucket", rig.memory_usage(render(plenty.acquire_step("alice").key)));
 
-  constexpr auto us = Figure::server_us;
+  const char* const us = "server us";
   return {{us, "acquire allow", "two-key bucket allow"},
           {us, "acquire refuse", "two-key bucket refuse"},
           {us, "plan of 3 allow", "acquire allow"},
@@ -155,7 +153,7 @@ std::vector<Comparison> register_server_cases(Rig& rig) {
           {us, "gate open", "EVALSHA of GET and TIME"},
           {us, "fixed window allow", "expiring counter allow"},
           {us, "fixed window refuse", "expiring counter refuse"},
-          {Figure::bytes, "token bucket", "two-key bucket"}};
+          {"bytes", "token bucket", "two-key bucket"}};
 }
 
 }  // namespace sluice::bench

@@ -2,23 +2,17 @@
 // from: a sorted set for each window, and a sorted set with a counter and a configuration beside
 // it. Both take their time from the client, so that a round can stand for minutes; ours runs on the
 // server's clock, under windows as short as the round is fast. All logs are full.
-#include <benchmark/benchmark.h>
-
 #include <algorithm>
 #include <functional>
 #include <memory>
-#include <stdexcept>
 
-#include "backends/redis/protocol/protocol.hpp"
 #include "bench/redis/cases.hpp"
+#include "bench/redis/plan_cases.hpp"
 #include "sluice/limiters/sliding_window.hpp"
 #include "sluice/limiters/sliding_window_counter.hpp"
 
 namespace sluice::bench {
 namespace {
-
-constexpr std::size_t depth = 128;
-constexpr std::size_t decisions = 32 * depth;
 
 // A sorted set for each of two windows, cleared and counted each; a member is the time itself.
 constexpr std::string_view two_sets = R"lua(
@@ -76,40 +70,15 @@ return nil
 /// Makes the command of the i-th decision of a case.
 using Maker = std::function<Command(std::size_t i)>;
 
-void add(Rig& rig, const std::string& name, Maker make, Word status, std::size_t output = 0) {
-  auto next = std::make_shared<std::size_t>(0);
-  const auto run = [&rig, name, make = std::move(make), next, status,
-                    output](benchmark::State& state) {
+void add(Rig& rig, const std::string& name, Maker make) {
+  ServerCase added{.name = name, .commands = {}};
+  added.commands = [make = std::move(make), next = std::make_shared<std::size_t>(0),
+                    decisions = batches * added.depth] {
     std::vector<Command> commands;
     for (std::size_t i = 0; i < decisions; ++i) commands.push_back(make((*next)++));
-    Round round(rig);
-    std::string last;
-    std::size_t sent = 0;
-    while (state.KeepRunningBatch(depth)) {
-      last = rig.raw().pipeline(std::span(commands).subspan(sent, depth));
-      sent += depth;
-    }
-    const Sample sample = round.finish(name, sent);
-    if (status >= 0) {
-      redis_detail::Reply reply;
-      if (!redis_detail::decode(reply, last, Rig::nonce, 1, output) ||
-          reply.verdicts[0].status != status) {
-        throw std::runtime_error(name + ": another answer than meant");
-      }
-    }
-    state.counters["server_us"] = sample.server_us;
-    state.SetIterationTime(sample.server_us * 1e-6 * static_cast<double>(sent));
+    return commands;
   };
-  benchmark::RegisterBenchmark(("redis/server/" + name).c_str(), run)
-      ->Iterations(decisions)
-      ->UseManualTime()
-      ->Unit(benchmark::kMicrosecond);
-}
-
-/// A command of the limiters' own, the same for every decision.
-Maker always(Rig& rig, const Step& step) {
-  auto request = std::make_shared<std::vector<std::string>>(rig.request({&step, 1}).words());
-  return [request](std::size_t) { return Command(*request); };
+  add_server_case(rig, std::move(added));
 }
 
 /// Seconds, `ms` milliseconds a decision: at 201, 25 in 5 s and 300 in 60 s hold.
@@ -181,24 +150,25 @@ std::vector<Comparison> register_window_cases(Rig& rig) {
   const Word now = to_word(rig.store().clock().now());
   rig.command({"SET", render(spent.acquire_step("w").key), spent_log(now), "PX", "86400000"});
 
-  add(rig, "two windows, two sets, allow", two_sets_at(rig, "wa", 201), -1);
+  add(rig, "two windows, two sets, allow", two_sets_at(rig, "wa", 201));
   const Maker full = two_sets_at(rig, "wr", 0);
   rig.raw().pipeline(rig.script(R"lua(
     for i = 1, 300 do redis.call('ZADD', KEYS[2], 1699999950, 'm' .. i) end
     for i = 1, 25 do redis.call('ZADD', KEYS[1], 1699999999, 'm' .. i) end)lua",
                                 {"{wr}.short", "{wr}.long"}, {}),
                      1);
-  add(rig, "two windows, two sets, refuse", full, -1);
-  add(rig, "two windows, allow", always(rig, both.acquire_step("w")), Verdict::allowed, 5);
-  add(rig, "two windows, refuse", always(rig, spent.acquire_step("w")), Verdict::refused, 5);
+  add(rig, "two windows, two sets, refuse", full);
+  Cases cases(rig);
+  cases.add_plan("two windows, allow", {both.acquire_step("w")}, Verdict::allowed);
+  cases.add_plan("two windows, refuse", {spent.acquire_step("w")}, Verdict::refused);
 
-  add(rig, "one window, hash and set, allow", hash_and_set_at(rig, "oa", 201), -1);
+  add(rig, "one window, hash and set, allow", hash_and_set_at(rig, "oa", 201));
   const Maker out = hash_and_set_at(rig, "or", 0);
   fill(out, rig, 0, 301);
-  add(rig, "one window, hash and set, refuse", out, -1);
-  add(rig, "one window, allow", always(rig, one.acquire_step("w")), Verdict::allowed, 4);
-  add(rig, "one window, refuse", always(rig, one_spent.acquire_step("w")), Verdict::refused, 4);
-  add(rig, "sliding counter, allow", always(rig, counter.acquire_step("w")), Verdict::allowed);
+  add(rig, "one window, hash and set, refuse", out);
+  cases.add_plan("one window, allow", {one.acquire_step("w")}, Verdict::allowed);
+  cases.add_plan("one window, refuse", {one_spent.acquire_step("w")}, Verdict::refused);
+  cases.add_plan("sliding counter, allow", {counter.acquire_step("w")}, Verdict::allowed);
 
   // Full logs, as calls fill them one by one.
   const Maker sets = two_sets_at(rig, "wb", 201);
@@ -206,20 +176,18 @@ std::vector<Comparison> register_window_cases(Rig& rig) {
   static const SlidingWindow kept(rig.store(), "kept", {{25, microseconds{1}}, {300, hours{24}}});
   for (int i = 0; i < 300; ++i) static_cast<void>(kept.try_acquire("w"));
   static_cast<void>(counter.try_acquire("w"));
-  rig.ledger().set_bytes("two sets",
-                         rig.memory_usage("{wb}.short") + rig.memory_usage("{wb}.long"));
-  rig.ledger().set_bytes("windows", rig.memory_usage(render(kept.acquire_step("w").key)));
-  rig.ledger().set_bytes("sliding counter",
-                         rig.memory_usage(render(counter.acquire_step("w").key)));
+  rig.note_bytes("two sets", rig.memory_usage("{wb}.short") + rig.memory_usage("{wb}.long"));
+  rig.note_bytes("windows", rig.memory_usage(render(kept.acquire_step("w").key)));
+  rig.note_bytes("sliding counter", rig.memory_usage(render(counter.acquire_step("w").key)));
 
-  constexpr auto us = Figure::server_us;
+  const char* const us = "server us";
   return {{us, "two windows, allow", "two windows, two sets, allow"},
           {us, "two windows, refuse", "two windows, two sets, refuse"},
           {us, "one window, allow", "one window, hash and set, allow"},
           {us, "one window, refuse", "one window, hash and set, refuse"},
           {us, "sliding counter, allow", "two windows, allow"},
-          {Figure::bytes, "windows", "two sets"},
-          {Figure::bytes, "sliding counter", "two sets"}};
+          {"bytes", "windows", "two sets"},
+          {"bytes", "sliding counter", "two sets"}};
 }
 
 }  // namespace sluice::bench

@@ -4,8 +4,8 @@
 #include <benchmark/benchmark.h>
 
 #include <deque>
-#include <vector>
 
+#include "bench/sim/spans.hpp"
 #include "sluice/asio/sleep.hpp"
 #include "sluice/sim/resource.hpp"
 #include "sluice/sim/world.hpp"
@@ -14,22 +14,8 @@ namespace {
 
 using namespace sluice;
 using namespace sluice::sim;
+using sluice::bench::Spans;
 namespace net = boost::asio;
-
-/// Drawn beforehand: what is measured are the events.
-class Spans {
- public:
-  Spans(Span mean, std::uint64_t purpose) {
-    SeededRng rng = stream(1, 2, purpose);
-    const Delay delay = Delay::exponential(mean);
-    for (Span& span : spans_) span = delay.sample(rng);
-  }
-  Span next() { return spans_[next_++ % spans_.size()]; }
-
- private:
-  std::vector<Span> spans_ = std::vector<Span>(1 << 16);
-  std::size_t next_ = 0;
-};
 
 constexpr Span gap{10'000};
 constexpr Span service{9'000};

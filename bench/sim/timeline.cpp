@@ -6,24 +6,14 @@
 #include <queue>
 #include <vector>
 
-#include "sluice/sim/delay.hpp"
-#include "sluice/sim/random.hpp"
+#include "bench/sim/spans.hpp"
 #include "sluice/sim/timeline.hpp"
 
 namespace {
 
 using namespace sluice;
 using namespace sluice::sim;
-
-constexpr std::size_t increments = 1 << 16;  // drawn beforehand: what is measured is the order
-
-std::vector<Word> draw_increments() {
-  SeededRng rng = stream(1, 2, 3);
-  const Delay delay = Delay::exponential(std::chrono::seconds{1});
-  std::vector<Word> values(increments);
-  for (Word& value : values) value = delay.sample(rng).count();
-  return values;
-}
+using sluice::bench::Spans;
 
 void count_events(benchmark::State& state) {
   state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations()));
@@ -32,56 +22,48 @@ void count_events(benchmark::State& state) {
 /// The floor for a binary heap: times and sequence numbers, no actions, no clock.
 void bare_binary_heap(benchmark::State& state) {
   using Entry = std::pair<Word, std::uint64_t>;
-  const auto steps = draw_increments();
+  Spans spans;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> heap;
   std::uint64_t sequence = 0;
   for (std::int64_t i = 0; i < state.range(0); ++i) {
-    heap.emplace(steps[sequence % increments], sequence);
-    ++sequence;
+    heap.emplace(spans.next().count(), sequence++);
   }
   for (auto _ : state) {
     const Word now = heap.top().first;
     heap.pop();
-    heap.emplace(now + steps[sequence % increments], sequence);
-    ++sequence;
+    heap.emplace(now + spans.next().count(), sequence++);
   }
   benchmark::DoNotOptimize(heap.top());
   count_events(state);
 }
 
-struct Holder {
-  Timeline& timeline;
-  const std::vector<Word>& steps;
-  std::uint64_t next = 0;
-
-  void run(std::uint64_t value) {
-    timeline.after<&Holder::run>(Span{steps[next++ % increments]}, *this, value);
+/// A timeline on which so many events are pending.
+struct Held {
+  explicit Held(std::int64_t pending) {
+    for (std::int64_t i = 0; i < pending; ++i) run(0);
   }
+  void run(std::uint64_t) { timeline.after<&Held::run>(spans.next(), *this); }
+
+  VirtualClock clock{to_time(0)};
+  Timeline timeline{clock};
+  Spans spans;
 };
 
 void timeline_hold(benchmark::State& state) {
-  const auto steps = draw_increments();
-  VirtualClock clock(to_time(0));
-  Timeline timeline(clock);
-  Holder holder{timeline, steps};
-  for (std::int64_t i = 0; i < state.range(0); ++i) holder.run(static_cast<std::uint64_t>(i));
-  for (auto _ : state) timeline.step();
+  Held held(state.range(0));
+  for (auto _ : state) held.timeline.step();
   count_events(state);
 }
 
 /// Each event sets a time-out that is cancelled before it runs, 1 s of virtual time later.
 void timeline_with_cancelled_timers(benchmark::State& state) {
-  const auto steps = draw_increments();
-  VirtualClock clock(to_time(0));
-  Timeline timeline(clock);
-  Holder holder{timeline, steps};
-  for (std::int64_t i = 0; i < state.range(0); ++i) holder.run(static_cast<std::uint64_t>(i));
+  Held held(state.range(0));
   std::vector<Timeline::Timer> timeouts(static_cast<std::size_t>(state.range(0)));
   std::size_t place = 0;
   for (auto _ : state) {
-    timeline.step();
-    timeline.cancel(timeouts[place]);
-    timeouts[place] = timeline.after(
+    held.timeline.step();
+    held.timeline.cancel(timeouts[place]);
+    timeouts[place] = held.timeline.after(
         std::chrono::seconds{3}, [](void*, std::uint64_t) {}, nullptr);
     place = place + 1 == timeouts.size() ? 0 : place + 1;
   }

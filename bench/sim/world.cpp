@@ -10,8 +10,8 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <vector>
 
+#include "bench/sim/spans.hpp"
 #include "sluice/asio/sleep.hpp"
 #include "sluice/asio/timer.hpp"
 
@@ -19,33 +19,19 @@ namespace {
 
 using namespace sluice;
 using namespace sluice::sim;
+using sluice::bench::Spans;
 namespace net = boost::asio;
 
-/// Drawn beforehand: what is measured is the World.
-class Pauses {
- public:
-  Pauses() {
-    SeededRng rng = stream(1, 2, 3);
-    const Delay delay = Delay::exponential(std::chrono::seconds{1});
-    for (Span& span : spans_) span = delay.sample(rng);
-  }
-  Span next() { return spans_[next_++ % spans_.size()]; }
-
- private:
-  std::vector<Span> spans_ = std::vector<Span>(1 << 16);
-  std::size_t next_ = 0;
-};
-
 template <class Executor>
-net::awaitable<void, Executor> sleeps(Clock& clock, Pauses& pauses) {
+net::awaitable<void, Executor> sleeps(Clock& clock, Spans& pauses) {
   for (;;) co_await sluice::asio::sleep_for(clock, pauses.next());
 }
 
-net::awaitable<void> sleeps_with_frames(Clock& clock, Pauses& pauses) {
+net::awaitable<void> sleeps_with_frames(Clock& clock, Spans& pauses) {
   for (;;) co_await sluice::asio::sleep_for(clock, pauses.next(), net::use_awaitable);
 }
 
-net::awaitable<void> waits_on_timer(Clock& clock, Pauses& pauses) {
+net::awaitable<void> waits_on_timer(Clock& clock, Spans& pauses) {
   sluice::asio::Timer timer(co_await net::this_coro::executor, clock);
   for (;;) {
     timer.expires_after(pauses.next());
@@ -55,7 +41,7 @@ net::awaitable<void> waits_on_timer(Clock& clock, Pauses& pauses) {
 
 template <class Worker>
 void run(benchmark::State& state, Worker worker) {
-  Pauses pauses;
+  Spans pauses;
   World world;
   for (std::int64_t i = 0; i < state.range(0); ++i) {
     net::co_spawn(world, worker(world.clock(), pauses), net::detached);
