@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include <cmath>
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -20,15 +20,15 @@ const char* text_of(Status status) {
   return status == Status::holds ? "holds" : status == Status::fails ? "fails" : "undecided";
 }
 
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-Json optional(const std::optional<double>& value) { return value ? number(*value) : Json(nullptr); }
+/// What is not finite becomes null, as in all that follows.
+Json optional(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
 
 /// `seen`: how long the run goes on behind its last fault.
 Json estimate_json(const Estimate& estimate, Span seen) {
   const bool has_interval = estimate.is_known() && estimate.replications > 1;
-  Json json = {{"value", number(estimate.mean)},
-               {"low", has_interval ? number(estimate.low) : Json(nullptr)},
-               {"high", has_interval ? number(estimate.high) : Json(nullptr)},
+  Json json = {{"value", estimate.mean},
+               {"low", has_interval ? Json(estimate.low) : Json(nullptr)},
+               {"high", has_interval ? Json(estimate.high) : Json(nullptr)},
                {"replications", estimate.replications}};
   if (estimate.never != 0) {
     json["never"] = estimate.never;
@@ -47,8 +47,8 @@ Json metrics_json() {
   for (const MetricInfo& metric : metrics()) {
     all[std::string(metric.name)] = {{"title", metric.title},
                                      {"unit", metric.unit},
-                                     {"least", number(metric.least)},
-                                     {"most", number(metric.most)},
+                                     {"least", metric.least},
+                                     {"most", metric.most},
                                      {"better", text_of(metric.better)},
                                      {"phrase", metric.phrase},
                                      {"help", metric.help}};
@@ -84,9 +84,7 @@ Json faults_json(const Study& study) {
   Json all = Json::array();
   for (const FaultPlan& fault : study.faults) {
     std::string text(info_of(fault.kind).name);
-    for (char& letter : text) {
-      if (letter == '_') letter = ' ';
-    }
+    std::ranges::replace(text, '_', ' ');
     if (fault.share != 1) text += fmt::format(", share {}", fault.share);
     if (fault.factor != 1) text += fmt::format(", factor {}", fault.factor);
     all.push_back({{"kind", info_of(fault.kind).name},

@@ -129,27 +129,13 @@ class WorldMaker {
   }
 
   void add_fault() {
-    using Kind = FaultPlan::Kind;
-    static constexpr Kind kinds[] = {Kind::store_down,
-                                     Kind::store_silent,
-                                     Kind::store_paused,
-                                     Kind::store_slow,
-                                     Kind::store_failover,
-                                     Kind::store_lost,
-                                     Kind::network_cut,
-                                     Kind::network_loss,
-                                     Kind::answers_lost,
-                                     Kind::network_doubled,
-                                     Kind::upstream_down,
-                                     Kind::upstream_slow,
-                                     Kind::worker_crash,
-                                     Kind::worker_pause,
-                                     Kind::rolling_deploy,
-                                     Kind::clock_step,
-                                     Kind::upstream_cut,
-                                     Kind::upstream_loss,
-                                     Kind::upstream_answers_lost,
-                                     Kind::upstream_doubled};
+    using enum FaultPlan::Kind;
+    static constexpr FaultPlan::Kind kinds[] = {
+        store_down,     store_silent,    store_paused,          store_slow,
+        store_failover, store_lost,      network_cut,           network_loss,
+        answers_lost,   network_doubled, upstream_down,         upstream_slow,
+        worker_crash,   worker_pause,    rolling_deploy,        clock_step,
+        upstream_cut,   upstream_loss,   upstream_answers_lost, upstream_doubled};
     constexpr std::size_t need_timeouts = 4;
     FaultPlan fault;
     fault.kind = kinds[rng_.below(std::size(kinds) - (has_timeout_ ? 0 : need_timeouts))];

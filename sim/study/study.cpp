@@ -1,5 +1,7 @@
 #include "sim/study/study.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -9,12 +11,7 @@
 
 namespace sluice::sim::scenario {
 
-std::string joined(const Texts& texts) {
-  return std::accumulate(texts.begin(), texts.end(), std::string(),
-                         [](std::string all, const std::string& text) {
-                           return std::move(all) + (all.empty() ? "" : ", ") + text;
-                         });
-}
+std::string joined(const Texts& texts) { return fmt::format("{}", fmt::join(texts, ", ")); }
 
 void Sweep::check() const {
   std::vector<Scenario> seen;
@@ -102,6 +99,7 @@ struct EffectiveRow {
   EffectiveRow(const Study& study, std::size_t variant, std::size_t point)
       : settings(study.in_force(variant, point)),
         scenario(scenario_of(study, settings, study.faults)),
+        why_faults(study.faults.size()),
         places_(study.faults.size()) {
     std::iota(places_.begin(), places_.end(), std::size_t{0});
     // What goes may be what another one needs.
@@ -110,8 +108,9 @@ struct EffectiveRow {
 
   std::vector<Setting> settings;
   Scenario scenario;
-  std::map<std::string, std::string> why;                   // by the paths of settings
-  std::vector<std::pair<std::size_t, std::string>> faults;  // that were dropped
+  // Why what was dropped does nothing; "": it was not.
+  std::map<std::string, std::string> why;  // by the paths of settings
+  std::vector<std::string> why_faults;     // as those of the study
 
  private:
   bool drop() {
@@ -127,7 +126,7 @@ struct EffectiveRow {
     for (std::size_t i = scenario.faults.size(); i-- > 0;) {
       std::string reason = idle(now, scenario.faults[i]);
       if (reason.empty()) continue;
-      faults.emplace_back(places_[i], std::move(reason));
+      why_faults[places_[i]] = std::move(reason);
       scenario.faults.erase(scenario.faults.begin() + static_cast<std::ptrdiff_t>(i));
       places_.erase(places_.begin() + static_cast<std::ptrdiff_t>(i));
     }
@@ -169,40 +168,35 @@ Scenario Study::scenario(std::size_t variant, std::size_t point) const {
 std::optional<Idle> find_idle(const Study& study,
                               const std::function<bool(const std::string&)>& asked,
                               const std::vector<std::string>& fault_places) {
-  // Of each place and path: why it does nothing in the first row, until a row uses it.
-  std::map<std::pair<std::string, std::string>, std::string> idle_so_far;
-  std::vector<std::pair<std::string, std::string>> order;
-  std::vector<std::string> idle_faults(study.faults.size());
+  struct Candidate {
+    Idle idle;  // why it does nothing in the first row; "" once a row uses it
+    std::string path;
+  };
+  std::vector<Candidate> all;
+  const auto note = [&](const std::string& where, const std::string& path, const std::string& why) {
+    if (where.empty() || !asked(where)) return;
+    const auto found = std::ranges::find_if(
+        all, [&](const Candidate& each) { return each.idle.where == where && each.path == path; });
+    if (found == all.end()) {
+      all.push_back({{where, why}, path});
+    } else if (why.empty()) {
+      found->idle.why.clear();
+    }
+  };
   for (std::size_t variant = 0; variant < study.variants.size(); ++variant) {
     for (std::size_t point = 0; point < study.points(); ++point) {
-      const EffectiveRow row(study, variant, point);
-      const bool is_first = variant == 0 && point == 0;
+      EffectiveRow row(study, variant, point);
+      // A fault first: what it needs may be idle because of it.
+      for (std::size_t i = 0; i < fault_places.size(); ++i) {
+        note(fault_places[i], std::to_string(i), row.why_faults[i]);
+      }
       for (const Setting& setting : study.in_force(variant, point)) {
-        if (setting.where.empty() || !asked(setting.where)) continue;
-        const std::pair key(setting.where, setting.path);
-        const auto why = row.why.find(setting.path);
-        const std::string reason = why == row.why.end() ? std::string() : why->second;
-        const auto [found, is_new] = idle_so_far.emplace(key, reason);
-        if (is_new) order.push_back(key);
-        if (reason.empty()) found->second.clear();
-      }
-      for (std::size_t i = 0; i < study.faults.size(); ++i) {
-        const auto dropped =
-            std::ranges::find(row.faults, i, &std::pair<std::size_t, std::string>::first);
-        const bool does_nothing = dropped != row.faults.end();
-        if (is_first && does_nothing) idle_faults[i] = dropped->second;
-        if (!does_nothing) idle_faults[i].clear();
+        note(setting.where, setting.path, row.why[setting.path]);
       }
     }
   }
-  // A fault first: what it needs may be idle because of it.
-  for (std::size_t i = 0; i < fault_places.size(); ++i) {
-    if (asked(fault_places[i]) && !idle_faults[i].empty()) {
-      return Idle{fault_places[i], idle_faults[i]};
-    }
-  }
-  for (const auto& key : order) {
-    if (const std::string& why = idle_so_far[key]; !why.empty()) return Idle{key.first, why};
+  for (const Candidate& each : all) {
+    if (!each.idle.why.empty()) return each.idle;
   }
   return {};
 }
