@@ -23,14 +23,6 @@
 namespace sluice::tool {
 namespace {
 
-std::string listed(const std::vector<std::string>& names, std::string_view dashes) {
-  std::string text;
-  for (const std::string& name : names) {
-    text += fmt::format("{}{}{}", text.empty() ? "" : ", ", dashes, name);
-  }
-  return text;
-}
-
 /// The name in an option of any form: "--seed=3", "-seed".
 std::string_view name_in(std::string_view word) {
   word.remove_prefix(std::min(word.find_first_not_of('-'), word.size()));
@@ -40,14 +32,14 @@ std::string_view name_in(std::string_view word) {
 std::string no_command(const std::string& word, const std::vector<std::string>& names) {
   const std::vector<std::string_view> views(names.begin(), names.end());
   return fmt::format("there is no command \"{}\"; did you mean {}? There are: {}", word,
-                     detail::nearest(word, views, word.size() + 10), listed(names, ""));
+                     detail::nearest(word, views, word.size() + 10), fmt::join(names, ", "));
 }
 
 std::string no_option(const std::string& word, const std::vector<std::string>& names) {
   const std::vector<std::string_view> views(names.begin(), names.end());
   const std::string_view near = detail::nearest(name_in(word), views);
   return fmt::format("there is no option \"{}\"; ", word) +
-         (near.empty() ? "there are: " + listed(names, "--")
+         (near.empty() ? fmt::format("there are: --{}", fmt::join(names, ", --"))
                        : fmt::format("did you mean --{}?", near));
 }
 

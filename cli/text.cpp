@@ -15,12 +15,6 @@ constexpr Span terminal_first{500'000};
 constexpr Span terminal_pace{200'000};
 constexpr Span plain_pace{5'000'000};
 
-/// part / whole * scale, rounded half up. Exact for what fits in 128 bits.
-std::uint64_t scaled(std::uint64_t part, std::uint64_t whole, std::uint64_t scale) {
-  __extension__ using Wide = unsigned __int128;
-  return static_cast<std::uint64_t>((Wide{part} * scale * 2 + whole) / (Wide{whole} * 2));
-}
-
 std::string three_digits(double value) {
   return value < 10    ? fmt::format("{:.2f}", value)
          : value < 100 ? fmt::format("{:.1f}", value)
@@ -40,7 +34,8 @@ std::string percent(std::uint64_t part, std::uint64_t whole, unsigned digits) {
   std::uint64_t scale = 1;
   for (unsigned i = 0; i < digits; ++i) scale *= 10;
   const std::uint64_t all = 100 * scale;
-  std::uint64_t value = scaled(part, whole, all);
+  __extension__ using Wide = unsigned __int128;
+  auto value = static_cast<std::uint64_t>((Wide{part} * all * 2 + whole) / (Wide{whole} * 2));
   if (part > 0) value = std::max<std::uint64_t>(value, 1);
   if (part < whole) value = std::min(value, all - 1);
   if (part > whole) value = std::max(value, all + 1);
