@@ -66,13 +66,6 @@ std::optional<Span> parse_seconds(std::string_view text) {
   return Span{micros};
 }
 
-struct Hash {
-  using is_transparent = void;
-  std::size_t operator()(std::string_view text) const noexcept {
-    return std::hash<std::string_view>{}(text);
-  }
-};
-
 class CsvReader {
  public:
   explicit CsvReader(std::string name) : name_(std::move(name)) {}
@@ -146,11 +139,12 @@ class CsvReader {
     if (text.empty() || text.size() > longest_key) {
       fail(fmt::format("the key must have 1 to {} bytes, got {}", longest_key, text.size()));
     }
-    if (const auto found = keys_.find(text); found != keys_.end()) return found->second;
-    if (keys_.size() == Choice::largest) {
+    const auto number = static_cast<std::uint32_t>(keys_.size());
+    const auto [place, is_new] = keys_.try_emplace(std::string(text), number);
+    if (is_new && number == Choice::largest) {
       fail(fmt::format("more than {} different keys; take a part of them", Choice::largest));
     }
-    return keys_.emplace(text, static_cast<std::uint32_t>(keys_.size())).first->second;
+    return place->second;
   }
 
   std::uint32_t read_cost(std::string_view text) const {
@@ -167,7 +161,7 @@ class CsvReader {
   std::uint64_t number_ = 0;  // of the line, from 1
   std::size_t columns_ = 0;   // 0: the header is still to come
   std::vector<Traced> calls_;
-  std::unordered_map<std::string, std::uint32_t, Hash, std::equal_to<>> keys_;
+  std::unordered_map<std::string, std::uint32_t> keys_;
 };
 
 TraceFile read_csv(std::FILE* file, const std::string& name) {
