@@ -26,7 +26,6 @@ int run_fleets(const DemoOptions& options) {
   SessionOptions session;
   session.scenario = "fleet";
   session.seed = options.seed;
-  session.has_seed = true;
   session.replications = 1;
   session.sets = {fmt::format("run.duration={}min", options.minutes),
                   fmt::format("fleet.workers={}", options.workers)};

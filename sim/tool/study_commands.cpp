@@ -34,9 +34,7 @@ Shared add_options(CLI::App& command) {
   auto options = std::make_shared<SessionOptions>();
   command.add_option("--set", options->sets, "PATH=VALUE: another value of a parameter")
       ->allow_extra_args(false);
-  command.add_option("--seed", options->seed, "Another seed")
-      ->transform(whole_number())
-      ->each([options](const std::string&) { options->has_seed = true; });
+  command.add_option("--seed", options->seed, "Another seed")->transform(whole_number());
   return options;
 }
 

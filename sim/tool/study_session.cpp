@@ -80,7 +80,7 @@ Study load(const SessionOptions& options) {
     }
   }
   Study study = load_study(file, options.sets);
-  if (options.has_seed) study.seed = options.seed % static_cast<std::uint64_t>(word_limit);
+  if (options.seed) study.seed = *options.seed % static_cast<std::uint64_t>(word_limit);
   if (options.replications != 0) study.replications = options.replications;
   if (options.precision != 0) study.precision = options.precision;
   for (const std::string& warning : study.warnings) fmt::print(stderr, "WARNING: {}\n", warning);

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,8 +17,7 @@ namespace sluice::tool {
 struct SessionOptions {
   std::string scenario;           ///< a name, or the path of a file
   std::vector<std::string> sets;  ///< "path=value"
-  std::uint64_t seed = 0;
-  bool has_seed = false;
+  std::optional<std::uint64_t> seed{};
   std::size_t replications = 0;  ///< 0: as the file says
   double precision = 0;
   unsigned jobs = 0;
