@@ -25,12 +25,9 @@ Drawn draw_plan(Context& context, Subjects& subjects) {
     drawn.steps.push_back(subject.draw(context.rng()));
   }
   Step& first = drawn.steps.front();
-  Arguments args = drawn.subjects.front()->config.args;
+  const Generator& generator = *drawn.subjects.front()->generator;
   const bool is_alone = drawn.steps.size() == 1 && context.one_in(6);
-  if (is_alone && drawn.subjects.front()->generator->impossible(*first.operation, args, 0)) {
-    first.args = args;
-    drawn.is_impossible = true;
-  }
+  drawn.is_impossible = is_alone && spoil(context.rng(), generator, *first.operation, first.args);
   return drawn;
 }
 

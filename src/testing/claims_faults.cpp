@@ -70,11 +70,11 @@ void impossible_requests_are_errors(Context& context) {
     const Configuration config = plain_configuration(context, *generator, 3);
     Subject good(tag, "good", *generator, config);
     Subject bad(tag, "bad", *generator, config);
-    for (std::size_t trial = 0;; ++trial) {
-      Arguments args = config.args;
-      if (!generator->impossible(*row, args, trial)) break;
-      const Step step = bad.step(*row, args);
-      const auto code = static_cast<Errc>(-row->check(args));
+    const Step call = bad.draw(context.rng(), *row);
+    for (const Flaw& flaw : flaws(*generator, *row, call.args)) {
+      Step step = call;
+      step.args[flaw.index] = flaw.value;
+      const auto code = static_cast<Errc>(-row->check(step.args));
       require_error(context.store(), {&step, 1}, code, 0);
       const std::array<Step, 2> steps{plain_step(context, good), step};
       require_error(context.store(), steps, code, 1);

@@ -47,6 +47,19 @@ struct Spender {
   Wide (*most)(const Configuration&, Word us);
 };
 
+/// What one argument of a call may be while the others stay as they are, and the errors beyond.
+struct Bound {
+  std::size_t index;
+  Word least;
+  Word most;
+  Errc below = Errc::invalid_argument;
+  Errc above = Errc::invalid_argument;
+};
+/// Below a cost that has to reach `least`.
+[[nodiscard]] constexpr Errc error_below(Word least) noexcept {
+  return least > 0 ? Errc::invalid_argument : Errc::invalid_cost;
+}
+
 /// The generator of random requests for one kind of rule.
 struct Generator {
   StateKind kind;
@@ -54,8 +67,8 @@ struct Generator {
   Configuration (*any)(Rng&);
   /// Makes a configuration's arguments those of one call of `row`, as check() accepts them.
   void (*draw)(Rng&, const Operation& row, Arguments&);
-  /// Makes them what `row` can never admit, for trial 0, 1, 2...; false past the end.
-  bool (*impossible)(const Operation& row, Arguments&, std::size_t trial);
+  /// The bounds of the arguments of a call of `row`.
+  std::vector<Bound> (*bounds)(const Operation& row, const Arguments& call);
   const Spender* spender;  ///< null if the rule has no units that are refilled with time
 };
 
@@ -63,6 +76,17 @@ struct Generator {
 [[nodiscard]] std::span<const Generator> generators();
 /// Null if the kind has none.
 [[nodiscard]] const Generator* find_generator(StateKind kind);
+
+/// An argument that a call cannot have.
+struct Flaw {
+  std::size_t index;
+  Word value;
+};
+/// Flaws of this call of `row`: none is ever admitted.
+[[nodiscard]] std::vector<Flaw> flaws(const Generator& generator, const Operation& row,
+                                      const Arguments& call);
+/// Gives a call one of them; false if it cannot have any.
+bool spoil(Rng& rng, const Generator& generator, const Operation& row, Arguments& call);
 
 /// Any quota that can be built, extreme ones as likely as everyday ones.
 [[nodiscard]] Quota random_quota(Rng& rng);

@@ -106,7 +106,7 @@ void draw_call(Random& random, const Subject& subject, const Operation& row, Arg
 
 void draw_impossible(Random& random, const Subject& subject, const Operation& row,
                      Arguments& args) {
-  subject.generator->impossible(in_table(row), args, random.below(16));
+  spoil(random, *subject.generator, in_table(row), args);
 }
 
 void draw_impossible_table(Random& random, const Subject& subject, std::span<Word> table) {

@@ -19,7 +19,7 @@ struct Subject {
 
 /// Sets what one call of `row`, which may be a copy of the table's, asks.
 void draw_call(Random& random, const Subject& subject, const Operation& row, Arguments& args);
-/// What can never be admitted, at times: some trials are past the end.
+/// Makes a drawn call one that can never be admitted, if its row has any.
 void draw_impossible(Random& random, const Subject& subject, const Operation& row, Arguments& args);
 /// Puts a word into the windows of a request that no window can have.
 void draw_impossible_table(Random& random, const Subject& subject, std::span<Word> table);

@@ -7,6 +7,7 @@
 namespace sluice::test {
 namespace {
 
+using testing::detail::Bound;
 using testing::detail::Configuration;
 using testing::detail::Generator;
 
@@ -129,9 +130,8 @@ Configuration any_queue(Rng& rng) {
 void draw_queue(Rng& rng, const Operation& /*row*/, Arguments& args) {
   args[1] = static_cast<Word>(rng.below(std::uint64_t(std::min<Word>(args[0], 4)) + 1));
 }
-bool impossible_queue(const Operation& /*row*/, Arguments& args, std::size_t trial) {
-  args[1] = trial == 0 ? -1 : args[0] + static_cast<Word>(trial);
-  return trial < 2;
+std::vector<Bound> bounds_of_queue(const Operation& /*row*/, const Arguments& call) {
+  return {{1, 0, call[0], Errc::invalid_cost, Errc::cost_exceeds_capacity}};
 }
 Configuration any_tally(Rng& rng) {
   Configuration config;
@@ -141,11 +141,10 @@ Configuration any_tally(Rng& rng) {
 void draw_tally(Rng& rng, const Operation& /*row*/, Arguments& args) {
   args[rng.below(max_arguments)] = static_cast<Word>(rng.below(40));
 }
-bool impossible_tally(const Operation&, Arguments&, std::size_t) { return false; }
+std::vector<Bound> no_bounds(const Operation&, const Arguments&) { return {}; }
 
-constexpr Generator queue_generator{queue_kind, any_queue, draw_queue, impossible_queue, nullptr};
-constexpr Generator tally_generator{StateKind::gate, any_tally, draw_tally, impossible_tally,
-                                    nullptr};
+constexpr Generator queue_generator{queue_kind, any_queue, draw_queue, bounds_of_queue, nullptr};
+constexpr Generator tally_generator{StateKind::gate, any_tally, draw_tally, no_bounds, nullptr};
 
 constexpr std::string_view queue_text = R"(
 --@ piece toy_queue

@@ -199,8 +199,11 @@ Twin::Request Twin::draw_request(Slot& slot, bool takes) {
   if (slot.keep_ms == 0 || rarely(2)) slot.keep_ms = 1'000'000'000 * random_.between(1, 1'000);
   Request request{row, &slot, slot.config.args, slot.config.table, slot.keep_ms};
   draw_call(random_, *slot.subject, *row, request.args);
-  if (row != rows[0] && random_.one_in(3)) echo(request);
-  if (random_.one_in(40)) draw_impossible(random_, *slot.subject, *row, request.args);
+  if (random_.one_in(40)) {
+    draw_impossible(random_, *slot.subject, *row, request.args);
+  } else if (row != rows[0] && random_.one_in(3)) {
+    echo(request);
+  }
   if (random_.one_in(40)) draw_impossible_table(random_, *slot.subject, request.table);
   return request;
 }

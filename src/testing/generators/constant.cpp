@@ -13,32 +13,18 @@ void draw(Rng& rng, const Operation& /*row*/, Arguments& args) {
   args[2] = rng.below(3) == 0 ? uniform(rng, 0, args[1]) : args[1];
   args[3] = rng.below(2) == 0 ? 0 : log_uniform(rng, 52);
 }
-bool impossible(const Operation& /*row*/, Arguments& args, std::size_t trial) {
-  struct Flaw {
-    std::size_t place;
-    Word value;
-  };
-  static constexpr Word big = word_limit + 1;
-  static constexpr std::array<Flaw, 12> flaws{{{1, -1},
-                                               {1, INT64_MIN},
-                                               {1, big},
-                                               {1, INT64_MAX},
-                                               {2, -1},
-                                               {2, 11},
-                                               {3, -1},
-                                               {3, big},
-                                               {0, 1},
-                                               {0, word_limit - 1},
-                                               {0, -1},
-                                               {0, big}}};
-  if (trial >= flaws.size()) return false;
-  args = {args[0], 10, 10};
-  args[flaws[trial].place] = flaws[trial].value;
-  return true;
+/// A limit is 0 or unlimited.
+std::vector<Bound> bounds(const Operation& /*row*/, const Arguments& call) {
+  const Word cost = call[1];
+  const Word least = call[2];
+  return {{0, call[0], call[0]},
+          {1, least, word_limit, error_below(least), Errc::cost_exceeds_capacity},
+          {2, 0, cost, Errc::invalid_cost},
+          {3, 0, word_limit}};
 }
 
 }  // namespace
 
-constinit const Generator generator{StateKind::constant, any, draw, impossible, nullptr};
+constinit const Generator generator{StateKind::constant, any, draw, bounds, nullptr};
 
 }  // namespace sluice::testing::detail::constant

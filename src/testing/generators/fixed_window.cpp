@@ -94,43 +94,37 @@ void draw(Rng& rng, const Operation& row, Arguments& args) {
                                   : 2 * units);
   }
 }
-bool impossible(const Operation& row, Arguments& args, std::size_t trial) {
-  if (trial >= 7) return false;
-  const Word limit = args[0];
-  if (&row == &fixed_window_reset) {
-    constexpr std::array<Word, 7> limits{-1, INT64_MIN,      word_limit + 1, INT64_MAX,
-                                         -7, word_limit * 2, -word_limit};
-    args = {limits[trial]};
-    return true;
-  }
-  const std::array<Word, 3> costs{-1, INT64_MIN, limit + 1};
-  const std::array<Word, 4> wrong{-1, INT64_MIN, word_limit + 1, INT64_MAX};
-  if (&row == &fixed_window_adjust && trial < 3) {
-    const std::array<Word, 3> amounts{-word_limit - 1, INT64_MIN, word_limit + 1};
-    ask(args, amounts[trial]);
-    return true;
-  }
-  if (&row == &fixed_window_block && trial < 3) {
-    const std::array<Word, 3> spans{-1, INT64_MIN, FixedWindowRule::max_block + 1};
-    ask(args, spans[trial]);
-    return true;
-  }
+std::vector<Bound> bounds(const Operation& row, const Arguments& call) {
+  using Rule = FixedWindowRule;
+  if (&row == &fixed_window_reset) return {{0, 0, Rule::max_limit}};
   if (&row == &fixed_window_refund) {
-    args = {limit, 0, 1};
-    if (trial < 3) {
-      args[3] = trial < 2 ? costs[trial] : word_limit + 1;
-    } else {
-      args[trial % 2 == 0 ? 1 : 2] = wrong[trial - 3];
-      if (args[1] <= args[2] && args[1] >= 0 && args[2] <= word_limit) args[1] = args[2] + 1;
+    return {{0, 0, Rule::max_limit},
+            {1, 0, call[2]},
+            {2, call[1], word_limit},
+            {3, 0, word_limit, Errc::invalid_cost, Errc::invalid_cost}};
+  }
+  std::vector<Bound> all;
+  const Word width = call[1];
+  if (width == 0) {
+    for (std::size_t i = 2; i < cost_at; ++i) {
+      all.push_back({i, i == 2 ? 0 : call[i - 1], i + 1 == cost_at ? word_limit : call[i + 1]});
     }
-    return true;
-  }
-  if (trial < 3) {
-    ask(args, costs[trial]);
   } else {
-    args[1] = wrong[trial - 3];
+    const Word origin = call[2];  // of no width and no origin: a calendar that has ended
+    all = {{1, origin == 0 ? 0 : origin + 1, Rule::max_width}, {2, 0, width - 1}};
   }
-  return true;
+  const Word cost = call[cost_at];
+  if (&row == &fixed_window_block) {
+    all.push_back({0, 1, Rule::max_limit});
+    all.push_back({cost_at, 0, Rule::max_block});
+  } else if (&row == &fixed_window_adjust) {
+    all.push_back({0, 0, Rule::max_limit});
+    all.push_back({cost_at, -word_limit, word_limit, Errc::invalid_cost, Errc::invalid_cost});
+  } else {
+    all.push_back({0, cost, Rule::max_limit, Errc::cost_exceeds_capacity});
+    all.push_back({cost_at, 0, call[0], Errc::invalid_cost, Errc::cost_exceeds_capacity});
+  }
+  return all;
 }
 /// An interval overlaps one window more than fit into it, at most all.
 Wide most(const Configuration& config, Word us) {
@@ -145,6 +139,6 @@ constexpr Spender spender{&fixed_window_acquire, &fixed_window_peek, frozen, slo
 
 }  // namespace
 
-constinit const Generator generator{StateKind::fixed_window, any, draw, impossible, &spender};
+constinit const Generator generator{StateKind::fixed_window, any, draw, bounds, &spender};
 
 }  // namespace sluice::testing::detail::fixed_window

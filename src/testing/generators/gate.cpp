@@ -25,21 +25,18 @@ void draw(Rng& rng, const Operation& row, Arguments& args) {
     args[4] = spans[rng.below(spans.size())];
   }
 }
-bool impossible(const Operation& row, Arguments& args, std::size_t trial) {
-  constexpr std::array<Word, 4> wrong{-1, INT64_MIN, word_limit + 1, INT64_MAX};
-  if (trial >= 12) return false;
-  if (&row == &gate_open) {
-    args = {trial < 4 ? wrong[trial] : Word(trial)};
-    return true;
-  }
-  // The limit, the cap, the ramp: the ranges of the other arguments depend on them.
-  args[trial / 4] = wrong[trial % 4];
-  if (&row == &gate_close && trial == 11) args[4] = -1;
-  return true;
+std::vector<Bound> bounds(const Operation& row, const Arguments& call) {
+  if (&row == &gate_open) return {{0, 1, 1}};
+  const Word ramp = call[2];
+  const Word spacing = call[3];
+  std::vector<Bound> all{
+      {0, 1, 1}, {1, 1, GateRule::max_cap}, {2, spacing, GateRule::max_ramp}, {3, 0, ramp}};
+  if (&row == &gate_close) all.push_back({4, 0, word_limit});
+  return all;
 }
 
 }  // namespace
 
-constinit const Generator generator{StateKind::gate, any, draw, impossible, nullptr};
+constinit const Generator generator{StateKind::gate, any, draw, bounds, nullptr};
 
 }  // namespace sluice::testing::detail::gate

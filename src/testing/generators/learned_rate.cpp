@@ -55,45 +55,33 @@ void draw(Rng& rng, const Operation& row, Arguments& args) {
   args[6] = row.id == learned_rate_adjust.id ? uniform(rng, 0, 1) : now + log_uniform(rng, 42);
 }
 
-struct Wrong {
-  std::size_t place;
-  Word value;
-};
-
-bool impossible(const Operation& row, Arguments& args, std::size_t trial) {
-  if (row.id == learned_rate_reset.id) {
-    if (trial == 0) args[0] = 0;
-    return trial == 0;
+std::vector<Bound> bounds(const Operation& row, const Arguments& call) {
+  if (row.id == learned_rate_reset.id) return {{0, 1, word_limit}};
+  std::vector<Bound> all{{0, 1, word_limit},
+                         {1, call[2], call[3]},
+                         {3, call[1], Rule::max_rate},
+                         {4, Rule::min_forget, Rule::max_forget}};
+  if (row.id == learned_rate_acquire.id || row.id == learned_rate_peek.id) {
+    all.push_back(
+        {5, 0, most_cost(call, Rule::max_cost), Errc::invalid_cost, Errc::cost_exceeds_capacity});
+    return all;
   }
-  const bool asks = row.id == learned_rate_acquire.id || row.id == learned_rate_peek.id;
-  const bool tells = row.id == learned_rate_told.id;
-  const Word most = asks || row.argument_count == 7 ? Rule::max_cost
-                    : tells                         ? Rule::max_rate
-                                                    : Rule::max_block;
-  const std::array<Wrong, 16> wrongs{{{5, -1},
-                                      {5, most + 1},
-                                      {5, INT64_MIN},
-                                      {5, INT64_MAX},
-                                      {0, 0},
-                                      {0, word_limit + 1},
-                                      {2, 0},
-                                      {2, args[1] + 1},
-                                      {1, args[3] + 1},
-                                      {3, Rule::max_rate + 1},
-                                      {4, Rule::min_forget - 1},
-                                      {4, Rule::max_forget + 1},
-                                      {6, -1},
-                                      {6, row.id == learned_rate_adjust.id ? 2 : word_limit + 1},
-                                      {7, -1},
-                                      {7, Rule::max_block + 1}}};
-  const std::size_t count = tells ? 16 : row.argument_count == 7 ? 14 : 12;
-  if (trial >= count) return false;
-  args[wrongs[trial].place] = wrongs[trial].value;
-  return true;
+  all.push_back({2, 1, call[1]});
+  if (row.id == learned_rate_told.id) {
+    all.push_back({5, 0, Rule::max_rate});
+    all.push_back({6, 0, word_limit});
+    all.push_back({7, 0, Rule::max_block});
+  } else if (row.id == learned_rate_block.id) {
+    all.push_back({5, 0, Rule::max_block});
+  } else {
+    all.push_back({5, 0, Rule::max_cost, Errc::invalid_cost, Errc::invalid_cost});
+    all.push_back({6, 0, row.id == learned_rate_adjust.id ? 1 : word_limit});
+  }
+  return all;
 }
 
 }  // namespace
 
-constinit const Generator generator{StateKind::learned_rate, any, draw, impossible, nullptr};
+constinit const Generator generator{StateKind::learned_rate, any, draw, bounds, nullptr};
 
 }  // namespace sluice::testing::detail::learned_rate

@@ -64,81 +64,43 @@ void draw(Rng& rng, const Operation& row, Arguments& args) {
   }
 }
 
-/// An index of an argument, and an invalid value.
-struct Fault {
-  std::size_t index;
-  Word value;
-};
+/// Of the three words of an id, from this index on.
+void add_id(std::vector<Bound>& all, std::size_t first) {
+  all.push_back({first, 0, word_limit - 1});
+  all.push_back({first + 1, 0, word_limit - 1});
+  all.push_back({first + 2, 0, (Word{1} << 24) - 1});
+}
 
-bool impossible(const Operation& row, Arguments& args, std::size_t trial) {
-  const Word limit = args[0];
-  const auto spoil = [&](auto&& faults, const Arguments& sound) {
-    if (trial >= faults.size()) return false;
-    args = sound;
-    args[faults[trial].index] = faults[trial].value;
-    return true;
-  };
-  constexpr Word low_24 = Word{1} << 24;
-  if (row.id == leases_acquire.id) {
-    const std::array<Fault, 20> faults{{{1, 0},
-                                        {1, limit + 1},
-                                        {2, Rule::min_ttl - 1},
-                                        {2, Rule::max_ttl + 1},
-                                        {3, Rule::max_tier + 1},
-                                        {5, word_limit},
-                                        {7, low_24},
-                                        {4, 2},
-                                        {0, 0},
-                                        {1, -1},
-                                        {1, INT64_MAX},
-                                        {1, INT64_MIN},
-                                        {0, -1},
-                                        {0, word_limit + 1},
-                                        {2, 0},
-                                        {2, INT64_MAX},
-                                        {3, -1},
-                                        {4, -1},
-                                        {6, -1},
-                                        {5, INT64_MIN}}};
-    return spoil(faults, {limit, 1, Rule::min_ttl, 0, 1, 1, 1, 1});
+std::vector<Bound> bounds(const Operation& row, const Arguments& call) {
+  if (row.id == leases_block.id) return {{0, 1, Rule::block_weight}, {1, 0, Rule::max_block}};
+  if (row.id == leases_acquire.id || row.id == leases_peek.id) {
+    const Word limit = call[0];
+    const Word weight = call[1];
+    const bool is_least = weight == 1;
+    std::vector<Bound> all{
+        {0, weight, word_limit, is_least ? Errc::invalid_argument : Errc::cost_exceeds_capacity},
+        {1, 1, limit, Errc::invalid_cost, Errc::cost_exceeds_capacity},
+        {row.id == leases_acquire.id ? 3u : 2u, 0, Rule::max_tier}};
+    if (row.id == leases_peek.id) return all;
+    all.push_back({2, Rule::min_ttl, Rule::max_ttl});
+    all.push_back({4, 0, 1});
+    add_id(all, 5);
+    return all;
   }
+  std::vector<Bound> all{{0, 1, word_limit}};
   if (row.id == leases_release.id) {
-    const std::array<Fault, 7> faults{{{0, 0},
-                                       {0, word_limit + 1},
-                                       {1, -1},
-                                       {1, Rule::max_holders + 1},
-                                       {2, word_limit},
-                                       {3, -1},
-                                       {4, low_24}}};
-    return spoil(faults, {limit, 1, 1, 1, 1});
+    all.push_back({1, 0, Rule::max_holders});
+    add_id(all, 2);
+  } else if (row.id == leases_renew.id) {
+    all.push_back({1, Rule::min_ttl, Rule::max_ttl});
+    all.push_back({2, 0, Rule::max_holders});
+    add_id(all, 3);
   }
-  if (row.id == leases_renew.id) {
-    const std::array<Fault, 8> faults{{{0, -1},
-                                       {1, Rule::min_ttl - 1},
-                                       {1, Rule::max_ttl + 1},
-                                       {2, -1},
-                                       {2, Rule::max_holders + 1},
-                                       {3, -1},
-                                       {4, word_limit},
-                                       {5, low_24}}};
-    return spoil(faults, {limit, Rule::min_ttl, 1, 1, 1, 1});
-  }
-  if (row.id == leases_block.id) {
-    const std::array<Fault, 5> faults{
-        {{0, 0}, {0, Rule::block_weight + 1}, {1, -1}, {1, Rule::max_block + 1}, {1, INT64_MAX}}};
-    return spoil(faults, {limit, 1});
-  }
-  if (row.id == leases_peek.id) {
-    const std::array<Fault, 6> faults{
-        {{0, 0}, {1, 0}, {1, -1}, {1, limit + 1}, {2, -1}, {2, Rule::max_tier + 1}}};
-    return spoil(faults, {limit, 1, 0});
-  }
-  const std::array<Fault, 3> faults{{{0, 0}, {0, -1}, {0, word_limit + 1}}};
-  return spoil(faults, {limit});
+  return all;
 }
 
 }  // namespace
 
-constinit const Generator generator{StateKind::leases, any, draw, impossible, nullptr};
+constinit const Generator generator{StateKind::leases, any, draw, bounds, nullptr};
 
 }  // namespace sluice::testing::detail::leases

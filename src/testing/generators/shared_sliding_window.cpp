@@ -34,34 +34,30 @@ void draw(Rng& rng, const Operation& row, Arguments& args) {
     args = {log_uniform(rng, 16), keep_alive};
   }
 }
-bool impossible(const Operation& row, Arguments& args, std::size_t trial) {
-  struct Flaw {
-    std::size_t place;
-    Word value;
-  };
-  static constexpr Word big = word_limit + 1;
+std::vector<Bound> bounds(const Operation& row, const Arguments& call) {
+  using Rule = SharedSlidingWindowRule;
   if (row.id == shared_sliding_window_configure.id) {
-    static constexpr std::array<Flaw, 9> flaws{
-        {{0, -1}, {0, 65'537}, {1, 0}, {1, big}, {2, 2}, {3, -1}, {3, 3}, {4, 0}, {4, 999}}};
-    if (trial >= flaws.size()) return false;
-    args = {10, 1000, 0, 0, 1000};
-    args[flaws[trial].place] = flaws[trial].value;
-    return true;
+    const Word rate = call[0];
+    const Word interval = call[1];
+    const Word keep_alive = call[4];
+    return {{0, rate == unlimited ? unlimited : 0, rate == unlimited ? unlimited : Rule::max_rate},
+            {1, 1, std::min(keep_alive, Rule::max_interval)},
+            {2, 0, 1},
+            {3, 0, 2},
+            {4, interval, Rule::max_keep_alive}};
   }
-  static constexpr std::array<Flaw, 8> of_expect{
-      {{2, -1}, {2, INT64_MIN}, {2, 65'537}, {1, -1}, {3, 0}, {0, big}, {4, -1}, {4, big}}};
-  static constexpr std::array<Flaw, 4> of_read{{{0, -1}, {0, big}, {1, 0}, {1, big}}};
-  const bool reads = row.id == shared_sliding_window_config.id;
-  if (trial >= (reads ? of_read.size() : of_expect.size())) return false;
-  const Flaw flaw = reads ? of_read[trial] : of_expect[trial];
-  args = reads ? Arguments{1, 1000} : Arguments{1, 1, 1, 1000};
-  args[flaw.place] = flaw.value;
-  return true;
+  if (row.id == shared_sliding_window_config.id) {
+    return {{0, 0, word_limit}, {1, 1, Rule::max_keep_alive}};
+  }
+  return {{0, 0, word_limit},
+          {1, 0, word_limit},
+          {2, 0, Rule::max_rate, Errc::invalid_cost, Errc::cost_exceeds_capacity},
+          {3, 1, Rule::max_keep_alive},
+          {4, 0, word_limit}};
 }
 
 }  // namespace
 
-constinit const Generator generator{StateKind::shared_sliding_window, any, draw, impossible,
-                                    nullptr};
+constinit const Generator generator{StateKind::shared_sliding_window, any, draw, bounds, nullptr};
 
 }  // namespace sluice::testing::detail::shared_sliding_window

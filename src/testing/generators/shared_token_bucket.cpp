@@ -50,32 +50,44 @@ void draw(Rng& rng, const Operation& row, Arguments& args) {
     return;
   }
 }
-bool impossible(const Operation& row, Arguments& args, std::size_t trial) {
-  const Word keep_alive = SharedTokenBucketRule::max_keep_alive;
-  if (row.id == shared_token_bucket_configure.id) {
-    args = {10, 1, 100'000, keep_alive, 0, 0};
-    const std::array<std::size_t, 10> places{0, 0, 0, 1, 2, 3, 3, 4, 4, 5};
-    const std::array<Word, 10> values{0, word_limit, -1, 0, -1, 0, 1'000'000, -1, 4, 2};
-    if (trial >= places.size()) return false;
-    args[places[trial]] = values[trial];
-    return true;
+std::vector<Bound> bounds_of_quota(const Arguments& call) {
+  const auto [capacity, refill, period, keep_alive, inheritance, if_absent, none6, none7] = call;
+  std::vector<Bound> all{{4, 0, 3}, {5, 0, 1}};
+  const Word longest = SharedTokenBucketRule::max_keep_alive;
+  if (capacity == 0 || capacity == unlimited) {
+    all.push_back({1, 1, 1});
+    all.push_back({2, 1, 1});
+    all.push_back({3, 1, longest});
+  } else {
+    const Word filled = capacity * period;
+    all.push_back({3, filled / refill + (filled % refill != 0 ? 1 : 0) + 1, longest});
+    all.push_back({1, (filled + keep_alive - 2) / (keep_alive - 1), word_limit - filled});
   }
-  args = {1, 1, keep_alive};
-  const std::array<std::size_t, 6> places{1, 1, 1, 2, 2, 0};
-  const std::array<Word, 6> values{-1, INT64_MIN, word_limit + 1, 0, keep_alive + 1, -1};
-  if (trial < places.size()) {
-    args[places[trial]] = values[trial];
-    return true;
+  return all;
+}
+std::vector<Bound> bounds(const Operation& row, const Arguments& call) {
+  using Reserve = SharedTokenBucketReserve;
+  if (row.id == shared_token_bucket_configure.id) return bounds_of_quota(call);
+  std::vector<Bound> all{{0, 0, word_limit}, {2, 1, SharedTokenBucketRule::max_keep_alive}};
+  if (row.id == shared_token_bucket_adjust.id) {
+    const bool blocks = call[1] == static_cast<Word>(Reserve::Change::block);
+    const Errc error = blocks ? Errc::invalid_argument : Errc::invalid_cost;
+    all.push_back({3, 0, blocks ? Reserve::longest : word_limit, error, error});
+    all.push_back({1, 0, call[3] <= Reserve::longest ? 3 : 2});
+    return all;
   }
-  const std::size_t more = trial - places.size();
-  if (more >= 2 || row.argument_count < 4) return false;
-  if (row.id == shared_token_bucket_adjust.id) args[1] = 3;
-  args[3] = more == 0 ? -1 : SharedTokenBucketReserve::longest + 1;
-  return true;
+  const Word amount = row.id == shared_token_bucket_refund.id ? call[3] : 0;
+  all.push_back({1, amount, word_limit, error_below(amount), Errc::cost_exceeds_capacity});
+  if (row.id == shared_token_bucket_reserve.id) all.push_back({3, 0, Reserve::longest});
+  if (row.id == shared_token_bucket_refund.id) {
+    all.push_back({3, 0, call[1], Errc::invalid_cost});
+    for (std::size_t i = 4; i < 8; ++i) all.push_back({i, 0, word_limit});
+  }
+  return all;
 }
 
 }  // namespace
 
-constinit const Generator generator{StateKind::shared_token_bucket, any, draw, impossible, nullptr};
+constinit const Generator generator{StateKind::shared_token_bucket, any, draw, bounds, nullptr};
 
 }  // namespace sluice::testing::detail::shared_token_bucket

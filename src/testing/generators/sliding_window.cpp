@@ -94,35 +94,22 @@ void draw(Rng& rng, const Operation& row, Arguments& args) {
   ask(args, units);
   if (rng.below(4) == 0) args[2] = std::min(Rule::max_ahead_of_time, log_uniform(rng, 45));
 }
-bool impossible(const Operation& row, Arguments& args, std::size_t trial) {
-  if (row.id == sliding_window_reset.id) return false;
-  if (row.id == sliding_window_block.id || row.id == sliding_window_reward.id) {
-    const std::array<Word, 6> wrong{-1,        INT64_MIN, word_limit + 1,
-                                    INT64_MAX, 0,         Rule::max_span + 1};
-    if (trial >= wrong.size()) return false;
-    args = {args[0], 1, Rule::max_span};
-    args[trial < 4 ? 1 : 2] = wrong[trial];
-    return true;
+std::vector<Bound> bounds(const Operation& row, const Arguments& call) {
+  if (row.id == sliding_window_reset.id) return {};
+  if (row.id == sliding_window_settle.id) {
+    return {{1, 0, word_limit, Errc::invalid_cost, Errc::invalid_cost},
+            {2, 0, word_limit},
+            {3, 0, word_limit},
+            {4, 0, 1},
+            {5, 0, word_limit}};
   }
-  const bool settles = row.id == sliding_window_settle.id;  // any number of units
-  if (settles) args = {args[0], 1, 1, 1, 0, Rule::max_span};
-  const std::array<Word, 6> units{-1,
-                                  INT64_MIN,
-                                  settles ? word_limit * 2 : args[0] + 1,
-                                  settles ? INT64_MAX - 1 : word_limit,
-                                  word_limit + 1,
-                                  INT64_MAX};
-  if (trial < units.size()) {
-    args[1] = units[trial];
-    return true;
+  if (row.id == sliding_window_reward.id) {
+    return {{1, 0, word_limit, Errc::invalid_cost, Errc::invalid_cost}, {2, 1, Rule::max_span}};
   }
-  const std::array<Word, 3> times{-1, word_limit + 1, INT64_MAX};
-  const std::size_t words = settles ? 4 : 1;  // entry, time, change and keep; or the wait
-  const std::size_t other = trial - units.size();
-  if (other >= times.size() * words) return false;
-  args[1] = 1;
-  args[2 + other / times.size()] = times[other % times.size()];
-  return true;
+  if (row.id == sliding_window_block.id) return {{1, 0, Rule::max_block}, {2, 1, Rule::max_span}};
+  return {{1, 0, call[0], Errc::invalid_cost, Errc::cost_exceeds_capacity},
+          {2, 0, Rule::max_ahead_of_time},
+          {3, 1, Rule::max_span}};
 }
 /// Intervals of a window's span hold at most its limit, whatever the other windows.
 Wide most(const Configuration& config, Word us) {
@@ -138,6 +125,6 @@ constexpr Spender spender{&sliding_window_acquire, &sliding_window_peek, frozen,
 
 }  // namespace
 
-constinit const Generator generator{StateKind::sliding_window, any, draw, impossible, &spender};
+constinit const Generator generator{StateKind::sliding_window, any, draw, bounds, &spender};
 
 }  // namespace sluice::testing::detail::sliding_window

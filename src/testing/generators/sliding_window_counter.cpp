@@ -43,24 +43,25 @@ void draw(Rng& rng, const Operation& row, Arguments& args) {
   ask(args, rng.below(3) == 0 ? uniform(rng, 0, args[0])
                               : uniform(rng, 0, std::max<Word>(1, args[0] / 4)));
 }
-bool impossible(const Operation& row, Arguments& args, std::size_t trial) {
-  if (row.id == sliding_window_counter_reset.id) return false;
-  if (row.id == sliding_window_counter_adjust.id) {
-    const std::array<std::size_t, 7> places{2, 2, 3, 3, 4, 4, 1};
-    const std::array<Word, 7> values{-1, word_limit + 1, -1, 4, -1, word_limit + 1, 0};
-    if (trial < places.size()) args[places[trial]] = values[trial];
-    return trial < places.size();
-  }
+std::vector<Bound> bounds(const Operation& row, const Arguments& call) {
+  // A reset is checked by stores alone.
+  if (row.id == sliding_window_counter_reset.id) return {};
+  std::vector<Bound> all{{1, 1, Rule::max_span}};
   if (row.id == sliding_window_counter_block.id) {
-    const std::array<Word, 3> spans{-1, INT64_MIN, Rule::max_block + 1};
-    if (trial < spans.size()) ask(args, spans[trial]);
-    return trial < spans.size();
+    all.push_back({0, 1, Rule::max_limit});
+    all.push_back({2, 0, Rule::max_block});
+  } else if (row.id == sliding_window_counter_adjust.id) {
+    all.push_back({0, 1, Rule::max_limit});
+    all.push_back({2, 0, word_limit, Errc::invalid_cost, Errc::invalid_cost});
+    all.push_back({3, 0, 3});
+    all.push_back({4, 0, word_limit});
+  } else {
+    const Word cost = call[2];
+    all.push_back({0, std::max<Word>(1, cost), Rule::max_limit,
+                   cost > 1 ? Errc::cost_exceeds_capacity : Errc::invalid_argument});
+    all.push_back({2, 0, call[0], Errc::invalid_cost, Errc::cost_exceeds_capacity});
   }
-  const std::array<Word, 6> units{-1,         INT64_MIN,      args[0] + 1,
-                                  word_limit, word_limit + 1, INT64_MAX};
-  if (trial >= units.size()) return false;
-  ask(args, units[trial]);
-  return true;
+  return all;
 }
 /// Each aligned window admits at most the limit, and an interval of n spans overlaps n + 1 of them.
 Wide most(const Configuration& config, Word us) {
@@ -72,7 +73,6 @@ constexpr Spender spender{
 
 }  // namespace
 
-constinit const Generator generator{StateKind::sliding_window_counter, any, draw, impossible,
-                                    &spender};
+constinit const Generator generator{StateKind::sliding_window_counter, any, draw, bounds, &spender};
 
 }  // namespace sluice::testing::detail::sliding_window_counter

@@ -31,20 +31,17 @@ void draw(Rng& rng, const Operation& row, Arguments& args) {
     args[2] = std::min(SlotLockRule::max_horizon, waits[rng.below(waits.size())]);
   }
 }
-bool impossible(const Operation& row, Arguments& args, std::size_t trial) {
-  if (trial >= 8) return false;
-  constexpr std::array<Word, 4> wrong{-1, INT64_MIN, word_limit + 1, INT64_MAX};
-  if (&row == &slot_lock_reset) {
-    args = {trial < 4 ? wrong[trial] : Word(trial)};
-    return true;
-  }
-  args[trial < 4 ? 2 : 1] = wrong[trial % 4];
-  if (trial == 7) args[1] = 0;
-  return true;
+std::vector<Bound> bounds(const Operation& row, const Arguments& /*call*/) {
+  using Rule = SlotLockRule;
+  if (&row == &slot_lock_reset) return {{0, 1, 1}};
+  const Word most = &row == &slot_lock_cancel  ? word_limit
+                    : &row == &slot_lock_block ? Rule::max_block
+                                               : Rule::max_horizon;
+  return {{0, 1, 1}, {1, 1, Rule::max_interval}, {2, 0, most}};
 }
 
 }  // namespace
 
-constinit const Generator generator{StateKind::slot_lock, any, draw, impossible, nullptr};
+constinit const Generator generator{StateKind::slot_lock, any, draw, bounds, nullptr};
 
 }  // namespace sluice::testing::detail::slot_lock

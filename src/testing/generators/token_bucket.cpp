@@ -119,30 +119,48 @@ void draw(Rng& rng, const Operation& row, Arguments& args) {
     args[6] = uniform(rng, 0, args[5]);
   }
 }
-bool impossible(const Operation& row, Arguments& args, std::size_t trial) {
-  const Word capacity = args[0];
-  const std::array<Word, 6> costs{-1,         INT64_MIN,      capacity + 1,
-                                  word_limit, word_limit + 1, INT64_MAX};
-  const bool plain = row.id <= token_bucket_peek.id;
-  if (plain) {
-    ask(args, 1);
+/// What a shape leaves for its interval and the longest time ahead, together.
+Word room_of(const Arguments& call) { return (word_limit - call[0] * call[2]) / call[1]; }
+
+std::vector<Bound> bounds(const Operation& row, const Arguments& call) {
+  using Rule = TokenBucketReserve;
+  const auto cost_within = [](std::size_t index, Word most) {
+    return Bound{index, 0, most, Errc::invalid_cost, Errc::cost_exceeds_capacity};
+  };
+  const Word capacity = call[0];
+  if (row.id <= token_bucket_peek.id) return {cost_within(4, capacity)};
+  const Word interval = call[3];
+  if (refunds(row)) {
+    const Word amount = call[5];
+    return {{3, 1, std::min(Rule::max_interval, room_of(call))},
+            {4, amount, capacity, error_below(amount), Errc::cost_exceeds_capacity},
+            {5, 0, call[4], Errc::invalid_cost},
+            {6, 0, word_limit},
+            {7, 0, word_limit}};
+  }
+  const Word longest = call[5];
+  std::vector<Bound> all{{4, 0, word_limit}};
+  if (row.id == token_bucket_adjust.id) {
+    const bool blocks = call[6] == static_cast<Word>(Rule::Change::block);
+    const Word span = longest - interval + 1;  // of a block
+    const Errc error = blocks ? Errc::invalid_argument : Errc::invalid_cost;
+    all.push_back({6, 0, call[7] <= span ? 3 : 2});
+    all.push_back({7, 0, blocks ? span : word_limit, error, error});
+    return all;
+  }
+  all.push_back({3, 1, std::min(Rule::max_interval, room_of(call) - longest)});
+  if (row.id == token_bucket_reserve_some.id) {
+    const Word least = call[6];
+    all.push_back({5, 0, std::min(Rule::max_longest, room_of(call) - interval)});
+    all.push_back({6, 0, call[7], Errc::invalid_cost});
+    all.push_back({7, least, capacity, error_below(least), Errc::cost_exceeds_capacity});
   } else {
-    args = {capacity, args[1], args[2], 1};
+    const Word wait = call[6];
+    all.push_back({5, wait, std::min(Rule::max_longest, room_of(call) - interval)});
+    all.push_back({6, 0, longest});
+    all.push_back(cost_within(7, capacity));
   }
-  if (trial < costs.size()) {
-    const Word cost = costs[trial] >= 0 && costs[trial] <= capacity ? capacity + 1 : costs[trial];
-    if (row.id == token_bucket_adjust.id) {
-      args[6] = cost < 0 ? cost : std::max<Word>(4, cost);
-    } else {
-      args[plain ? 4 : refunds(row) ? 4 : 7] = cost;
-    }
-    return true;
-  }
-  if (plain || trial > costs.size() + 3) return false;
-  const std::array<std::size_t, 4> places{3, 5, 6, 6};  // interval; the others as the row has them
-  const std::array<Word, 4> values{0, -1, -1, word_limit + 1};
-  args[places[trial - costs.size()]] = values[trial - costs.size()];
-  return true;
+  return all;
 }
 Wide most(const Configuration& config, Word us) {
   return config.args[0] + static_cast<Wide>(us) * config.args[1] / config.args[2];
@@ -152,6 +170,6 @@ constexpr Spender spender{&token_bucket_acquire, &token_bucket_peek, frozen, slo
 
 }  // namespace
 
-constinit const Generator generator{StateKind::token_bucket, any, draw, impossible, &spender};
+constinit const Generator generator{StateKind::token_bucket, any, draw, bounds, &spender};
 
 }  // namespace sluice::testing::detail::token_bucket

@@ -69,46 +69,30 @@ void draw(Rng& rng, const Operation& row, Arguments& args) {
   }
 }
 
-bool impossible(const Operation& row, Arguments& args, std::size_t trial) {
-  if (row.id == utilization_reset.id) {
-    if (trial > 0) return false;
-    args = {Rule::one + 1};
-    return true;
+std::vector<Bound> bounds(const Operation& row, const Arguments& call) {
+  if (row.id == utilization_reset.id) return {{0, Rule::one, Rule::one}};
+  const auto [limit, grace, full_after, decay, max_gap, fifth, sixth, seventh] = call;
+  std::vector<Bound> all{{0, Rule::one, Rule::one},
+                         {1, 0, Rule::max_span - full_after},
+                         {3, 1, Rule::one},
+                         {4, 1, Rule::max_span}};
+  if (row.id == utilization_sample.id) {
+    all.push_back({2, 1, Rule::max_span - grace});
+    all.push_back({5, 1, sixth});
+    all.push_back({6, fifth, Rule::one - 1});
+    all.push_back({7, 0, Rule::one});
+    return all;
   }
-  struct Wrong {
-    std::size_t place;
-    Word value;
-  };
-  // The arguments of some rows, then those of all.
-  static constexpr std::array<Wrong, 6> sample{
-      {{7, Rule::one + 1}, {7, -1}, {5, 0}, {5, Rule::one}, {6, 0}, {6, Rule::one}}};
-  static constexpr std::array<Wrong, 6> shed{
-      {{5, 0}, {5, Rule::max_tiers + 1}, {6, -1}, {6, INT64_MAX}, {7, -1}, {7, Rule::max_span}}};
-  static constexpr std::array<Wrong, 11> pace{{{0, 0},
-                                               {0, Rule::one + 1},
-                                               {1, -1},
-                                               {1, Rule::max_span},
-                                               {2, 0},
-                                               {2, Rule::max_span + 1},
-                                               {3, 0},
-                                               {3, Rule::one + 1},
-                                               {4, 0},
-                                               {4, Rule::max_span + 1},
-                                               {4, INT64_MIN}}};
-  const bool samples = row.id == utilization_sample.id;
-  const std::size_t own = row.id == utilization_peek.id ? 4 : 6;
-  if (trial >= own + pace.size()) return false;
-  args = samples ? Arguments{args[0], args[1], args[2], args[3], args[4], 1, 1, 0}
-                 : Arguments{args[0], args[1], args[2], args[3], args[4], 1, 0, 0};
-  Wrong wrong = trial >= own ? pace[trial - own] : samples ? sample[trial] : shed[trial];
-  if (row.id == utilization_shed.id && trial == 5)
-    wrong.value = args[2];  // the smallest draw that is too high
-  args[wrong.place] = wrong.value;
-  return true;
+  all.push_back({5, std::max<Word>(1, sixth), Rule::max_tiers});
+  all.push_back({6, 0, fifth});
+  const bool draws = row.id == utilization_shed.id;
+  all.push_back({2, draws ? seventh + 1 : 1, Rule::max_span - grace});
+  if (draws) all.push_back({7, 0, full_after - 1});
+  return all;
 }
 
 }  // namespace
 
-constinit const Generator generator{StateKind::utilization, any, draw, impossible, nullptr};
+constinit const Generator generator{StateKind::utilization, any, draw, bounds, nullptr};
 
 }  // namespace sluice::testing::detail::utilization

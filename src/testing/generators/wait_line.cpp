@@ -49,53 +49,22 @@ void draw(Rng& rng, const Operation& row, Arguments& args) {
   std::fill(args.begin() + row.argument_count, args.end(), 0);
 }
 
-/// An index of an argument, and an invalid value.
-struct Fault {
-  std::size_t index;
-  Word value;
-};
-
-bool impossible(const Operation& row, Arguments& args, std::size_t trial) {
-  constexpr std::array<Fault, 25> faults{{{0, -1},
-                                          {0, word_limit + 1},
-                                          {0, INT64_MIN},
-                                          {1, 0},
-                                          {1, -1},
-                                          {1, word_limit + 1},
-                                          {2, -1},
-                                          {2, word_limit + 1},
-                                          {2, INT64_MIN},
-                                          {3, 0},
-                                          {3, Rule::min_ttl - 1},
-                                          {3, Rule::max_ttl + 1},
-                                          {3, INT64_MAX},
-                                          {4, 0},
-                                          {4, Rule::max_units + 1},
-                                          {4, INT64_MIN},
-                                          {5, -1},
-                                          {5, word_limit + 1},
-                                          {5, INT64_MAX},
-                                          {5, INT64_MIN},
-                                          {6, 0},
-                                          {6, Rule::max_units + 1},
-                                          {7, -1},
-                                          {7, word_limit + 1},
-                                          {2, 0}}};
-  if (trial >= faults.size()) return false;
-  const Fault fault = faults[trial];
-  const bool meant = fault.index < row.argument_count &&
-                     !(row.id == wait_line_leave.id && fault.index == 2 && fault.value == 0);
-  // A row with fewer arguments gets an invalid one, too.
-  const Fault spoils = meant ? fault : faults[trial % 3];
-  const Word limit = args[0];
-  args = {limit, 1, 1, Rule::min_ttl, 1, 1, 1, 0};
-  std::fill(args.begin() + row.argument_count, args.end(), 0);
-  args[spoils.index] = spoils.value;
-  return true;
+std::vector<Bound> bounds(const Operation& row, const Arguments& /*call*/) {
+  const bool leaves = row.id == wait_line_leave.id;
+  std::vector<Bound> all{{0, 0, word_limit},
+                         {1, 1, word_limit},
+                         {2, leaves ? 0 : 1, word_limit},
+                         {3, Rule::min_ttl, Rule::max_ttl},
+                         {4, 1, Rule::max_units},
+                         {5, 0, word_limit},
+                         {6, 1, Rule::max_units},
+                         {7, 0, word_limit}};
+  all.resize(row.argument_count, all[0]);
+  return all;
 }
 
 }  // namespace
 
-constinit const Generator generator{StateKind::wait_line, any, draw, impossible, nullptr};
+constinit const Generator generator{StateKind::wait_line, any, draw, bounds, nullptr};
 
 }  // namespace sluice::testing::detail::wait_line
