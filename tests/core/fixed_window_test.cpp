@@ -25,14 +25,6 @@ Ask take_by_calendar(Word cost, const Operation& row = fixed_window_acquire) {
           {3, 0, start, start + 10'000'000, start + 30'000'000, start + 30'000'000,
            start + 100'000'000, cost}};
 }
-Ask adjust(Word amount, Word limit = 3, Word width = minute) {
-  return {&fixed_window_adjust, {limit, width, 0, 0, 0, 0, 0, amount}};
-}
-
-Ask block(Span span, Word limit = 3, Word width = minute) {
-  return {&fixed_window_block, {limit, width, 0, 0, 0, 0, 0, span.count()}};
-}
-
 Verdict allowed(Word remaining, Span until_reset) { return admitted(remaining, until_reset); }
 Verdict refused(Word remaining, Span retry_after) {
   return turned_away(retry_after, retry_after, remaining);
@@ -77,24 +69,6 @@ TEST_CASE("windows of a width are counted from their origin", "[core][fixed_wind
   }
 }
 
-TEST_CASE("a reward gives back what is used, a penalty charges beyond the limit",
-          "[core][fixed_window]") {
-  Kernel kernel;
-  CHECK(kernel.ask(10s, adjust(-1)) == allowed(3, 0s));
-  CHECK(kernel.state == Output{0, 0});  // nothing to write
-  check_moments(kernel, {{10s, acquire(2), allowed(1, 50s)},
-                         {10s, adjust(-5), allowed(3, 0s)},
-                         {10s, adjust(2), allowed(1, 50s)},
-                         {10s, adjust(4), allowed(0, 50s)},  // 6 of 3
-                         {10s, acquire(0), refused(0, 50s)},
-                         {10s, adjust(-4), allowed(1, 50s)},
-                         {10s, adjust(word_limit), allowed(0, 50s)}});
-  CHECK(kernel.state[1] == 2 * FixedWindowRule::max_used);
-  check_moments(kernel, {{11s, adjust(-FixedWindowRule::max_used), allowed(3, 0s)},
-                         {11s, adjust(word_limit), allowed(0, 49s)},
-                         {60s, acquire(3), allowed(0, 60s)}});
-}
-
 TEST_CASE("a block ends in a calendar's window, which need not be known yet",
           "[core][fixed_window]") {
   const auto block_to = [](Span span) {
@@ -136,42 +110,6 @@ TEST_CASE("a window that another version of the zone began counts in one's own",
                  {27s, take_by_calendar(10'000'000, fixed_window_block), allowed(0, 10s)},
                  {31s, other(1), refused(0, 6s)},
                  {37s, other(3), allowed(0, 13s)}});
-}
-
-TEST_CASE("a fixed window's arguments out of range are errors", "[core][fixed_window][C-006]") {
-  using Rule = FixedWindowRule;
-  const Span longest{Rule::max_block};
-  const auto calendar = [](Word a, Word b, Word c, Word d, Word e) {
-    return Ask{&fixed_window_acquire, {3, 0, a, b, c, d, e, 1}};
-  };
-  check_errors(Errc::invalid_cost,
-               {acquire(-1), peek(-1), refund(-1, 0s, 60s), refund(word_limit + 1, 0s, 60s),
-                adjust(word_limit + 1), adjust(-word_limit - 1)});
-  check_errors(Errc::cost_exceeds_capacity, {acquire(4), peek(4)});
-  check_errors(
-      Errc::invalid_argument,
-      {adjust(1, 3, -1), adjust(1, -1), block(-1us), block(longest + 1us), block(1s, 0),
-       block(1s, Rule::max_limit + 1), block(1s, 3, -1), acquire(1, Rule::max_limit + 1),
-       acquire(1, 3, -1), acquire(1, 3, Rule::max_width + 1), acquire(1, 3, minute, minute),
-       acquire(1, 3, minute, -1), calendar(-1, 1, 2, 3, 4), calendar(2, 1, 2, 3, 4),
-       calendar(0, 1, 3, 2, 4), calendar(0, 1, 2, 3, word_limit + 1), refund(1, 60s, 0s),
-       Ask{&fixed_window_reset, {-1}}});
-}
-
-TEST_CASE("the longest block closes and is kept to the microsecond", "[core][fixed_window]") {
-  const Span longest{FixedWindowRule::max_block};
-  check_moments({{0s, block(0s), allowed(3, 0s)},
-                 {0s, block(longest), allowed(0, longest)},
-                 {longest - 1us, acquire(3), refused(0, 1us)},
-                 {longest, acquire(3), allowed(0, 60s)}});
-  // A key is kept for as long as it closes and what it says is used counts.
-  const auto keep = [](Span span) {
-    return Span{fixed_window_block.ttl({3, minute, 0, 0, 0, 0, 0, span.count()})};
-  };
-  CHECK(keep(longest) >= longest + 60s + 60s);
-  CHECK(keep(0s).count() == fixed_window_acquire.ttl({3, minute, 0, 0, 0, 0, 0, 1}));
-  CHECK(fixed_window_block.ttl({3, 0, 0, word_limit, word_limit, word_limit, word_limit,
-                                longest.count()}) == word_limit);
 }
 
 TEST_CASE("at the ends of time a fixed window stays within its words", "[core][fixed_window]") {

@@ -51,17 +51,6 @@ TEST_CASE("a gate is closed for as long as was said, reopens call by call, and t
                  {31s, pass(), free_now}});
 }
 
-TEST_CASE("without a ramp or a spacing all calls pass at once", "[core][gate]") {
-  const Pace none{1h, 0s, 0s};
-  check_moments({{0s, close(30s, none), closed(30s)},
-                 {30s - 1us, pass(none), refused(1us, 1us)},
-                 {30s, pass(none), free_now}});
-  const Pace unspaced{1h, 1s, 0s};
-  check_moments({{0s, close(30s, unspaced), closed(31s)},
-                 {30s, pass(unspaced), passable(1s)},
-                 {30s, pass(unspaced), passable(1s)}});
-}
-
 TEST_CASE(
     "beyond a minute back one call passes, and what was left of a closure counts, up to the cap",
     "[core][gate][C-082]") {
@@ -76,14 +65,7 @@ TEST_CASE(
   check_moments({shut, {-10h, pass(shorter), passed(11s)}});
 }
 
-TEST_CASE("a gate's arguments out of range are errors, and words that no gate leaves are corrupt",
-          "[core][gate]") {
-  const Span longest{GateRule::max_cap};
-  check_errors(Errc::invalid_argument,
-               {pass({0s, 1s, 100ms}), pass({longest + 1us, 1s, 100ms}), pass({1h, -1us, 0us}),
-                pass({1h, 24h + 1us, 0us}), pass({1h, 1s, 1s + 1us}), peek({1h, 1s, -1us}),
-                close(-1us), close(Span{word_limit + 1}), Ask{&gate_open, {0}}});
-  check_moments({{0s, pass({longest, 24h, 24h}), free_now}});
+TEST_CASE("words that no gate leaves are corrupt", "[core][gate]") {
   for (const Output& words : {Output{start + GateRule::max_cap + 1, start},
                               Output{start, start + 2 * GateRule::max_ramp + 1}}) {
     Kernel kernel;

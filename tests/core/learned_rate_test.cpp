@@ -32,13 +32,6 @@ Ask peek(Word cost, const Rule::Pace& pace = pace_of(ten)) {
 Ask limited(Span granted, Word amount = 1, const Rule::Pace& pace = pace_of(ten)) {
   return ask(learned_rate_limited, pace, amount, start + granted.count());
 }
-Ask adjust(Rule::Change change, Word amount, const Rule::Pace& pace = pace_of(ten)) {
-  return ask(learned_rate_adjust, pace, amount, static_cast<Word>(change));
-}
-Ask told(Word ceiling, Word remaining = word_limit, Span reset = 0s) {
-  return ask(learned_rate_told, pace_of(ten), ceiling, remaining, reset.count());
-}
-Ask block(Span length) { return ask(learned_rate_block, pace_of(ten), length.count()); }
 
 /// The rate and its peak.
 Output learned(Kernel& kernel, Span at) {
@@ -99,46 +92,4 @@ TEST_CASE("a rate returns to its peak quickly and passes it slowly", "[core][lea
   const Span twice = grow_until(2 * peak);
   CHECK(twice > 38s);
   CHECK(twice < 48s);
-}
-
-TEST_CASE("what an API tells is a ceiling, and what remains is granted and no more",
-          "[core][learned_rate]") {
-  Kernel kernel;
-  check_moments(kernel, {{0s, told(20 * one), admitted(2, 0s)},
-                         {0s, peek(0), admitted(2, 0s), {ten, 20 * one}},
-                         {0s, told(5 * one), admitted(2, 0s)},
-                         {0s, peek(0), admitted(2, 0s), {5 * one, 5 * one}},
-                         {0s, told(0, 1, 10s), admitted(1, 0s)},
-                         {0s, told(0, 7, 99s), admitted(1, 0s)},
-                         {0s, acquire(2), turned_away(10s, 0s, 1)},
-                         {0s, acquire(1), admitted(0, 200ms)},
-                         {1s, acquire(1), turned_away(9s, 0s)},
-                         {10s - 1us, acquire(1), turned_away(1us, 0s)},
-                         {10s, acquire(1), admitted(1, 200ms)},
-                         {10s, acquire(1), admitted(0, 400ms)},
-                         {10'200ms, acquire(1), admitted(0, 400ms)},
-                         {10'200ms, peek(0), admitted(0, 400ms), {5 * one, 5 * one}},
-                         {10'200ms, told(0, 0, 0s), admitted(0, 400ms)},
-                         {10'400ms, peek(1), admitted(1, 200ms)}});
-}
-
-TEST_CASE("a clock that was set back stands still for a minute, and restarts beyond",
-          "[core][learned_rate]") {
-  Kernel kernel = fallen();
-  check_moments(kernel, {{150ms - 60s, acquire(1), turned_away(60s + 101'868us, 60s + 203'736us)},
-                         {150ms - 60s - 1us, peek(1), admitted(2, 0s), {9'816'667, 10'333'333}},
-                         {150ms - 60s - 1us, acquire(1), admitted(1, 101'868us)},
-                         {150ms - 60s, limited(0s), admitted(1, 101'867us), {0}}});
-}
-
-TEST_CASE("a cost that the least rate never brings is an error", "[core][learned_rate]") {
-  const auto fastest = pace_of(ten, Rule::max_rate, Rule::max_rate);
-  check_errors(Errc::cost_exceeds_capacity,
-               {acquire(439'805), acquire(Rule::max_cost + 1, pace_of(ten, ten))});
-  check_errors(Errc::invalid_cost, {acquire(-1), limited(0s, -1), limited(0s, Rule::max_cost + 1),
-                                    adjust(Rule::Change::charge, -1)});
-  check_errors(Errc::invalid_argument,
-               {acquire(Rule::max_cost + 1, fastest), adjust(static_cast<Rule::Change>(2), 1),
-                block(-1us), told(-1), told(one, -1)});
-  check_moments({{0s, acquire(439'804), {Verdict::allowed, 2, 0, 0}}});
 }

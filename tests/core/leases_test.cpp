@@ -83,19 +83,3 @@ TEST_CASE("a block takes a place like a lease, and is refused where none is left
   CHECK(last.block(1s, 1s) == turned_away(0s, 59s));
   CHECK(last.block(60s, 1s) == admitted(0, 1s));  // all have lapsed
 }
-
-TEST_CASE("blocks that cannot be are errors of the leases", "[core][leases][C-006]") {
-  const Span longest{Rule::max_block};
-  const Word nobody = Rule::block_id[2];  // the id of a block can be no holder's
-  check_errors(Errc::invalid_argument, {{&leases_block, {2, -1}},
-                                        {&leases_block, {2, Rule::max_block + 1}},
-                                        {&leases_block, {0, 1}},
-                                        {&leases_block, {Rule::block_weight + 1, 1}},
-                                        {&leases_release, {2, 0, 0, 0, nobody}},
-                                        {&leases_renew, {2, ttl, 1, 0, 0, nobody}},
-                                        {&leases_acquire, {2, 1, ttl, 0, 1, 0, 0, nobody}}});
-  check_moments({{0s, {&leases_block, {2, 0}}, admitted(2, 0s)},
-                 {0s, {&leases_block, {Rule::block_weight, longest.count()}}, admitted(0, longest)},
-                 {longest - 1us, {&leases_peek, {Rule::block_weight, 1}}, turned_away(1us, 1us)}});
-  CHECK(Span{leases_block.ttl({2, longest.count()})} >= longest + 60s);
-}

@@ -140,25 +140,9 @@ TEST_CASE("a setting lives as long as it is kept after its last use",
                  {1h - 1us, ask_setting, none}});
 }
 
-TEST_CASE("a shared sliding window's arguments out of range are errors",
-          "[core][shared_sliding_window][C-078]") {
-  const Word minute = interval.count();
-  for (const Arguments& args :
-       {Arguments{-1, minute, 0, 0, minute}, Arguments{Rule::max_rate + 1, minute, 0, 0, minute},
-        Arguments{1, 0, 0, 0, minute}, Arguments{1, Rule::max_interval + 1, 0, 0, word_limit / 2},
-        Arguments{1, minute, 2, 0, minute}, Arguments{1, minute, 0, 3, minute},
-        Arguments{1, minute, 0, 0, minute - 1}}) {
-    check_moments(
-        {{0s, {&shared_sliding_window_configure, args}, Verdict::failed(Errc::invalid_argument)}});
-  }
+TEST_CASE("a setting that contradicts itself is corrupt", "[core][shared_sliding_window]") {
   Kernel kernel;
-  check_moments(
-      kernel,
-      {{0s, {&shared_sliding_window_configure, {1, minute, 0, 0, minute}}, fine(1)},
-       {0s, expect(start, -1), Verdict::failed(Errc::invalid_cost)},
-       {0s, expect(start, Rule::max_rate + 1), Verdict::failed(Errc::cost_exceeds_capacity)},
-       {0s, expect(-1), Verdict::failed(Errc::invalid_argument)},
-       {0s, {&shared_sliding_window_config, {0, 0}}, Verdict::failed(Errc::invalid_argument)}});
+  kernel.ask(0s, set(1, Mode::if_absent));
   check_corrupt(kernel, 0s,
                 {{1, start + 1},
                  {2, -1},

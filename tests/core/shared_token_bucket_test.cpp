@@ -62,19 +62,6 @@ TEST_CASE("a shared token bucket decides by the quota that it finds, to the micr
                  {100ms, acquire(6), Verdict::failed(Errc::cost_exceeds_capacity)}});
 }
 
-TEST_CASE("a quota is kept so long after the last grant, and not a microsecond longer",
-          "[core][shared_token_bucket]") {
-  const std::vector<Moment> used{{0ms, set(5), admitted(5, 0s), {1, 1}},
-                                 {1s, acquire(1), admitted(4, 100ms)},
-                                 {2s, acquire(0), admitted(5, 0s)}};
-  Kernel kernel;
-  check_moments(kernel, used);
-  check_moments(kernel, {{1h + 1s - 1us, peek(5), admitted(5, 0s)},
-                         {1h + 1s, peek(5), none},
-                         {1h + 1s, acquire(1), none},
-                         {1h + 1s, set_first(7), admitted(7, 0s), {1, 1}}});
-}
-
 TEST_CASE("what is spent stays spent over a quota of never or unlimited, and drains",
           "[core][shared_token_bucket][constant]") {
   for (const Word constant : {Word{0}, unlimited}) {
@@ -138,32 +125,9 @@ TEST_CASE("a quota of never refuses for ever, and an unlimited one is kept by it
   CHECK(Kernel().ask(0s, set(unlimited - 1, Inheritance::as_is, 1)).status == -38);
 }
 
-TEST_CASE("beyond a minute back a shared token bucket restarts with one request, empty beyond two",
-          "[core][shared_token_bucket]") {
-  check_moments({{100s, set(5), admitted(5, 0s)},
-                 {100s, acquire(5), admitted(0, 500ms)},
-                 {-20s, acquire(1), turned_away(120'100ms, 120'500ms)},
-                 {-20s - 1us, acquire(2), admitted(0, 500ms)}});
-  check_moments({{100s, set(5), admitted(5, 0s)},
-                 {100s, acquire(4), admitted(1, 400ms)},
-                 {40s, acquire(2), turned_away(60'100ms, 60'400ms, 1)},
-                 {40s - 1us, acquire(2), admitted(0, 500ms)}});
-}
-
-TEST_CASE("a shared token bucket's arguments out of range are errors",
-          "[core][shared_token_bucket][C-078]") {
-  const auto put = [](Word kept) {
-    return Ask{&shared_token_bucket_configure, {5, 1, token, kept, 0, 0}};
-  };
+TEST_CASE("a quota that is none is a corrupt state", "[core][shared_token_bucket]") {
   Kernel kernel;
-  check_moments(kernel, {{0s, put(5 * token + 1), admitted(5, 0s)}});
-  check_errors(Errc::invalid_argument,
-               {set(0), set(5, static_cast<Inheritance>(4)), set(5, Inheritance::reset, 0),
-                put(5 * token), Ask{&shared_token_bucket_acquire, {0, 1, 0}}, spend(1, 60s + 1us),
-                block(60s + 1us), give({3, 0, 0s}, 4), adjust(static_cast<Change>(4), 0)});
-  check_errors(Errc::invalid_cost, {acquire(-1), give({3, 0, 0s}, -1), adjust(Change::reward, -1)});
-  check_errors(Errc::cost_exceeds_capacity, {acquire(word_limit + 1)});
-  check_moments(kernel, {{0s, spend(6, 1s), Verdict::failed(Errc::cost_exceeds_capacity)}});
+  kernel.ask(0s, set(5));
   check_corrupt(kernel, 0s, {{1, -1}, {2, 0}, {2, word_limit}, {3, 0}, {3, word_limit}, {4, -1}},
                 {acquire(1), set(5)});
 }

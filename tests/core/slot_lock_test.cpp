@@ -49,17 +49,6 @@ TEST_CASE("slots lie an interval apart, and a reservation gets the next one with
                  {6s, acquire(2s), granted(2s, 3s)}});
 }
 
-TEST_CASE("a block closes the key to the microsecond, and later slots follow it",
-          "[core][slot_lock]") {
-  check_moments({{0ms, block(5s), closed(5s)},
-                 {5s - 1us, acquire(), refused(1us, 1us)},
-                 {5s - 1us, acquire(1us), granted(1us, 1s + 1us)},
-                 {6s, acquire(), granted(0s, 1s)},
-                 {6s, block(1us), closed(1s + 1us)},
-                 {6s, block(0s), closed(1s + 1us)},  // nothing
-                 {20s, block(0s), free_now}});
-}
-
 TEST_CASE("a block is kept for as long as it closes, and writes nothing that it could forget",
           "[core][slot_lock]") {
   const auto keep = [](Span span) {
@@ -77,18 +66,6 @@ TEST_CASE("a block is kept for as long as it closes, and writes nothing that it 
     CHECK((kernel.state == before) == (beyond > 0us));
     CHECK(kernel.state[0] - start <= keep(1s).count() + beyond.count());
   }
-}
-
-TEST_CASE("a slot lock's arguments out of range are errors", "[core][slot_lock][C-078]") {
-  const Span longest{SlotLockRule::max_interval};
-  check_errors(
-      Errc::invalid_argument,
-      {acquire(0s, 0us), acquire(0s, longest + 1us), acquire(-1us), acquire(24h + 1us), peek(-1us),
-       peek(24h + 1us), cancel(Span{-start - 1}), block(-1us), block(longest + 1us), block(1s, 0us),
-       block(1s, longest + 1us), Ask{&slot_lock_block, {2, 1, 1}}, Ask{&slot_lock_reset, {2}},
-       Ask{&slot_lock_acquire, {2, 1, 0}}});
-  check_moments({{0ms, acquire(24h, 1us), granted(0s, 1us)},
-                 {1us, acquire(24h, longest), granted(0s, longest)}});
 }
 
 TEST_CASE("words that no slot lock leaves are a corrupt state", "[core][slot_lock]") {

@@ -71,18 +71,6 @@ TEST_CASE("a wholly busy service is borne for exactly 28 s, and shed wholly afte
   CHECK(cell.output[0] == 148 * us_a_second);
 }
 
-TEST_CASE("the level moves in proportion to how far the thresholds are passed",
-          "[core][utilization]") {
-  Cell cell;
-  CHECK(cell.sample(0s, Rule::one) == 0);
-  CHECK(cell.sample(10s, Rule::one) == 10'000'000);
-  CHECK(cell.sample(20s, 900'000) == 15'000'000);       // half way from bad to all
-  CHECK(cell.sample(30s, 800'001) == 15'000'000 + 50);  // 1/200,000, in whole millionths: 5
-  CHECK(cell.sample(40s, 350'000) == 10'000'050);       // half of good
-  CHECK(cell.sample(60s, 0) == 0);
-  CHECK(cell.sample(80s, Rule::one) == 20'000'000);
-}
-
 TEST_CASE("a sample at the first instant of all is remembered", "[core][utilization]") {
   Cell cell(Word{0});
   cell.sample(0us, Rule::one);
@@ -102,35 +90,4 @@ TEST_CASE("a level without a stamp is corrupt, and too high a one is cut down",
   CHECK(cell.ask(0s, {&utilization_reset, {Rule::one}}).status == Verdict::allowed);
   cell.state = {word_limit, start};
   CHECK(cell.sample(0s, Rule::one) == 148'000'000);
-}
-
-TEST_CASE("a shedder's arguments out of range are errors", "[core][utilization]") {
-  const auto rejects = [](const Operation& row, const Arguments& right, std::size_t place,
-                          const Output& values) {
-    for (const Word value : values) {
-      INFO("argument " << place << " = " << value);
-      Arguments args = right;
-      args[place] = value;
-      check_errors(Errc::invalid_argument, {{&row, args}});
-    }
-  };
-  const Arguments sample = sample_of(500'000);
-  const Arguments shed = shed_of(0, 0);
-  const std::vector<Output> of_pace{{0, 999'999, 1'000'001},
-                                    {-1, Rule::max_span - full + 1, INT64_MAX},
-                                    {0, -1, Rule::max_span + 1, INT64_MIN},
-                                    {0, Rule::one + 1},
-                                    {0, Rule::max_span + 1}};
-  for (std::size_t place = 0; place < of_pace.size(); ++place) {
-    rejects(utilization_sample, sample, place, of_pace[place]);
-    rejects(utilization_shed, shed, place, of_pace[place]);
-    rejects(utilization_peek, shed, place, of_pace[place]);
-  }
-  rejects(utilization_sample, sample, 5, {0, 800'001});
-  rejects(utilization_sample, sample, 6, {699'999, Rule::one});
-  rejects(utilization_sample, sample, 7, {-1, Rule::one + 1});
-  rejects(utilization_shed, shed, 5, {0, Rule::max_tiers + 1});
-  rejects(utilization_peek, shed, 6, {-1, 2});
-  rejects(utilization_shed, shed, 7, {-1, full});
-  check_errors(Errc::invalid_argument, {{&utilization_reset, {999'999}}});
 }

@@ -100,26 +100,6 @@ TEST_CASE("places are used again, and the state grows with those that live at on
   CHECK(kernel.state.size() <= Rule::first_place + 3 * Rule::place_words);
 }
 
-TEST_CASE("when all places are taken, an older process takes that of the youngest",
-          "[core][wait_line]") {
-  Kernel kernel;
-  for (Word client = 1; client <= Rule::max_places; ++client) {
-    kernel.ask(0s, enter(client, client * 1s));
-  }
-  kernel.ask(0s, enter(999, 900s));
-  CHECK(kernel.output == Output{256, 1, 0, us(3s)});
-  kernel.ask(0s, peek);
-  CHECK(kernel.output == Output{256, 1, 0, us(3s)});
-  kernel.ask(0s, enter(998, 500ms));
-  CHECK(kernel.output == Output{0, 1, 0, 0});
-  kernel.ask(0s, peek);
-  CHECK(kernel.output == Output{256, 998, 0, us(3s)});
-  kernel.ask(0s, turn(256, 256s));  // it has no place now, but its arrival still counts
-  CHECK(kernel.output == Output{256, 998, 0, us(3s)});
-  kernel.ask(0s, turn(255, 255s));
-  CHECK(kernel.output == Output{255, 998, 0, us(3s)});
-}
-
 TEST_CASE("states that contradict themselves are corrupt", "[core][wait_line]") {
   check_corrupt(Kernel(), 0s, {{0, Rule::max_places + 1}}, {peek});
   Kernel twice;
