@@ -291,9 +291,8 @@ class BucketBounds final : public Model {
 };
 
 template <class Bucket>
-void live_within(const std::string& test_name, const MakeBound& bound) {
-  live(test_name,
-       {.outcomes = {"granted", "reserved", "given back", "given back ahead", "set back"},
+void live_within(const MakeBound& bound) {
+  live({.outcomes = {"granted", "reserved", "given back", "given back ahead", "set back"},
         .lives = 2'000,
         .redis_lives = 200,
         .steps = 36,
@@ -305,13 +304,10 @@ void live_within(const std::string& test_name, const MakeBound& bound) {
 
 TEST_CASE("no interval of a token bucket holds more than its burst and what its rate brings",
           "[bounds][token_bucket]") {
-  live_within<TokenBucket>(
-      "no interval of a token bucket holds more than its burst and what its rate brings",
-      burst_and_rate);
+  live_within<TokenBucket>(burst_and_rate);
 }
 
 TEST_CASE("no interval of a shared token bucket holds more than its quotas allow",
           "[bounds][shared_token_bucket]") {
-  live_within<SharedTokenBucket>(
-      "no interval of a shared token bucket holds more than its quotas allow", burst_and_rate);
+  live_within<SharedTokenBucket>(burst_and_rate);
 }

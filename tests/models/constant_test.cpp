@@ -31,11 +31,7 @@ class ConstantModel final : public Model {
   void judge(const History& /*history*/) override {}
 
  private:
-  const FixedWindow& draw() {
-    const std::size_t which = life_.random.below(windows_.size());
-    life_.tell("limiter", static_cast<Word>(which));
-    return windows_[which];
-  }
+  const FixedWindow& draw() { return life_.draw("limiter", windows_); }
   Word draw_cost() const { return life_.random.between(0, 10); }
   [[nodiscard]] Word used() {
     const Word window = life_.tick() / 60'000'000;
@@ -136,10 +132,8 @@ class ConstantModel final : public Model {
 
 TEST_CASE("a limit of 0 and an unlimited one answer alone, and leave what other limits count",
           "[model][constant]") {
-  live<ConstantModel>(
-      "a limit of 0 and an unlimited one answer alone, and leave what other limits count",
-      {.outcomes = {"never", "nothing asked of nothing", "unlimited", "admitted", "refused",
-                    "settled", "settled late", "settled without effect", "reset",
-                    "reset without effect"},
-       .patient_in = 0});
+  live<ConstantModel>({.outcomes = {"never", "nothing asked of nothing", "unlimited", "admitted",
+                                    "refused", "settled", "settled late", "settled without effect",
+                                    "reset", "reset without effect"},
+                       .patient_in = 0});
 }

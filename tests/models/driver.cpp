@@ -79,6 +79,18 @@ Span Life::farthest_back() const {
   return high_ < wrote_ + slack ? 3 * slack : std::max(Span{0}, slack - (high_ - now()));
 }
 
+Span Life::draw_back(Span near) const {
+  return random.one_in(2) ? farthest_back() : std::min(farthest_back(), near);
+}
+
+void Life::correct_clock(Time edge) {
+  const Time to = edge - Span{random.one_in(2) ? 1 : 0};
+  if (to >= now() || to < now() - farthest_back()) return;
+  begin_history();
+  clock.set(to);
+  saw("corrected to the edge");
+}
+
 void Life::due(Time at) {
   if (due_.size() == dues_kept) due_.pop_front();
   due_.push_back(at);
@@ -161,8 +173,8 @@ std::string Life::last_events() const {
 /// One test: its lives on one store after the other.
 class Driver {
  public:
-  Driver(const std::string& test_name, const Course& course, const MakeModel& make)
-      : random_(test_name), course_(course), make_(make) {}
+  Driver(const Course& course, const MakeModel& make)
+      : random_(Catch::getResultCapture().getCurrentTestName()), course_(course), make_(make) {}
 
   void run() {
     CAPTURE(random_.repeat());
@@ -264,8 +276,6 @@ class Driver {
   std::map<std::string, std::size_t, std::less<>> seen_;
 };
 
-void live(const std::string& test_name, const Course& course, const MakeModel& make) {
-  Driver(test_name, course, make).run();
-}
+void live(const Course& course, const MakeModel& make) { Driver(course, make).run(); }
 
 }  // namespace sluice::test

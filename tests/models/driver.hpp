@@ -4,6 +4,7 @@
 // Threading: one thread.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <functional>
 #include <map>
@@ -97,6 +98,19 @@ class Life {
 
   /// Adds to the text of the present event, for the report of a failure.
   void tell(const char* what, Word value);
+  /// Draws one of them, and tells which.
+  template <class T>
+  [[nodiscard]] T& draw(const char* what, std::vector<T>& all) {
+    const std::size_t which = random.below(all.size());
+    tell(what, static_cast<Word>(which));
+    return all[which];
+  }
+  /// Draws one of the last six; null if there is none.
+  template <class T>
+  [[nodiscard]] T* draw_recent(std::vector<T>& all) {
+    if (all.empty()) return nullptr;
+    return &all[all.size() - 1 - random.below(std::min<std::size_t>(all.size(), 6))];
+  }
   /// Requires that the decision is the one predicted, made now. Its hints become instants that the
   /// clock is moved to.
   void require(const Decision& decision, const Predicted& predicted);
@@ -111,6 +125,11 @@ class Life {
   /// How far the clock may be set back without meeting a state that some store has let expire: to
   /// Operation::clock_slack before its latest time, and further soon after a state was written.
   [[nodiscard]] Span farthest_back() const;
+  /// The same, in half of the draws no further than `near`.
+  [[nodiscard]] Span draw_back(Span near) const;
+  /// Sets the clock back to the earliest instant at which the rule lets its state stand, or to 1 us
+  /// before it, if that is not too far.
+  void correct_clock(Time edge);
   /// An outcome occurred; see Course::outcomes.
   void saw(std::string_view outcome, std::size_t times = 1);
   /// Requires that an invariant was kept.
@@ -164,13 +183,13 @@ struct Course {
 
 using MakeModel = std::function<std::unique_ptr<Model>(Life&)>;
 
-/// Lives. A store on which some outcome or verb did not occur is given up to 20 times as many
-/// lives, then the test fails.
-void live(const std::string& test_name, const Course& course, const MakeModel& make);
+/// Lives, as the test case that runs. A store on which some outcome or verb did not occur is given
+/// up to 100 times as many lives, then the test fails.
+void live(const Course& course, const MakeModel& make);
 
 template <class M>
-void live(const std::string& test_name, const Course& course) {
-  live(test_name, course, [](Life& life) { return std::make_unique<M>(life); });
+void live(const Course& course) {
+  live(course, [](Life& life) { return std::make_unique<M>(life); });
 }
 
 }  // namespace sluice::test

@@ -44,9 +44,8 @@ class ToyModel final : public Model {
   Time last_{};
 };
 
-void live_toy(const char* name, Word off, Word limit, const char* outcome) {
-  live(name,
-       {.outcomes = {"admitted", "refused", "set back", outcome},
+void live_toy(Word off, Word limit, const char* outcome) {
+  live({.outcomes = {"admitted", "refused", "set back", outcome},
         .lives = 4,
         .redis_lives = 4,
         .steps = 100},
@@ -56,17 +55,17 @@ void live_toy(const char* name, Word off, Word limit, const char* outcome) {
 }  // namespace
 
 TEST_CASE("a model that is right lives, and its hints are proven", "[model][driver]") {
-  live_toy("a model that is right lives, and its hints are proven", 0, 1, "hint proven");
+  live_toy(0, 1, "hint proven");
 }
 
 TEST_CASE("a prediction that is a microsecond off fails", "[model][driver][!shouldfail]") {
-  live_toy("a prediction that is a microsecond off fails", 1, 1, "refused");
+  live_toy(1, 1, "refused");
 }
 
 TEST_CASE("a history that breaks an invariant fails", "[model][driver][!shouldfail]") {
-  live_toy("a history that breaks an invariant fails", 0, 0, "refused");
+  live_toy(0, 0, "refused");
 }
 
 TEST_CASE("an outcome that never occurs fails", "[model][driver][!shouldfail]") {
-  live_toy("an outcome that never occurs fails", 0, 1, "reserved");
+  live_toy(0, 1, "reserved");
 }

@@ -93,13 +93,14 @@ class FixedWindowModel final : public Model {
             {"reward", 1, [this] { adjust(-1); }},
             {"penalize", 1, [this] { adjust(1); }},
             {"block", 3, [this] { block(); }},
-            {"reset", 1, [this] { reset(); }}};
+            {"reset", 1, [this] { reset(); }},
+            {"correct the clock", 1, [this] {
+               if (latest_) life_.correct_clock(begin_of(*latest_) - max_ahead);
+             }}};
   }
   Moves moves() const override {
-    const Span back = life_.farthest_back();
-    const bool near = life_.random.one_in(2);
     const bool has_begun = latest_ && begin_of(*latest_) + max_ahead > life_.now();
-    return {kind_.about / 3, kind_.about, near ? std::min(back, kind_.about * 2) : back,
+    return {kind_.about / 3, kind_.about, life_.draw_back(kind_.about * 2),
             has_begun ? std::uint64_t{4} : 25};
   }
   Callers callers() const override {
@@ -208,11 +209,7 @@ class FixedWindowModel final : public Model {
     return {.remaining = std::max<Word>(0, limiter.limit() - used), .reset_after = clear};
   }
 
-  const FixedWindow& limiter() {
-    const std::size_t which = life_.random.below(limiters_.size());
-    life_.tell("limiter", static_cast<Word>(which));
-    return limiters_[which];
-  }
+  const FixedWindow& limiter() { return life_.draw("limiter", limiters_); }
   Word draw_cost() {
     const Word most = std::ranges::min(limiters_, {}, &FixedWindow::limit).limit();
     return life_.random.between(0, std::min<Word>(most, life_.random.one_in(3) ? most : 3));
@@ -261,15 +258,9 @@ class FixedWindowModel final : public Model {
     return back;
   }
 
-  Grant* draw_grant() {
-    if (grants_.empty()) return nullptr;
-    const std::size_t recent = std::min<std::size_t>(grants_.size(), 6);
-    return &grants_[grants_.size() - 1 - life_.random.below(recent)];
-  }
-
   void refund() {
     const FixedWindow& one = limiter();
-    Grant* const grant = draw_grant();
+    Grant* const grant = life_.draw_recent(grants_);
     if (grant == nullptr) return;
     const Word units = life_.random.between(0, grant->units);
     life_.tell("units", units);
@@ -279,7 +270,7 @@ class FixedWindowModel final : public Model {
 
   void settle() {
     const FixedWindow& one = limiter();
-    Grant* const grant = draw_grant();
+    Grant* const grant = life_.draw_recent(grants_);
     if (grant == nullptr) return;
     const Word actual = life_.random.between(0, 2 * grant->units + 1);
     const Word more = actual - grant->units;
@@ -380,12 +371,24 @@ class FixedWindowModel final : public Model {
 
 TEST_CASE("fixed windows answer by what is used of each window, and none holds too much",
           "[model][fixed_window][S2][S5][L1][L2]") {
-  live<FixedWindowModel>(
-      "fixed windows answer by what is used of each window, and none holds too much",
-      {.outcomes = {"admitted", "refused", "refused by the window", "refused by a window ahead",
-                    "refused by a block", "refused beyond a block", "refunded",
-                    "refunded while blocked", "nothing refunded", "charged",
-                    "charged before a block", "window is over", "blocked within", "blocked beyond",
-                    "blocked until a window ahead", "blocked, window given up", "window given up",
-                    "set back", "hint proven"}});
+  live<FixedWindowModel>({.outcomes = {"admitted",
+                                       "refused",
+                                       "refused by the window",
+                                       "refused by a window ahead",
+                                       "refused by a block",
+                                       "refused beyond a block",
+                                       "refunded",
+                                       "refunded while blocked",
+                                       "nothing refunded",
+                                       "charged",
+                                       "charged before a block",
+                                       "window is over",
+                                       "blocked within",
+                                       "blocked beyond",
+                                       "blocked until a window ahead",
+                                       "blocked, window given up",
+                                       "window given up",
+                                       "set back",
+                                       "corrected to the edge",
+                                       "hint proven"}});
 }

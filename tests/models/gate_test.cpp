@@ -103,12 +103,11 @@ class GateModel final : public Model {
             {"peek", 4, [this] { ask(false); }, true},
             {"close", 3, [this] { close(); }, true},
             {"open", 1, [this] { open(); }, true},
-            {"correct the clock", 1, [this] { correct_clock(); }}};
+            {"correct the clock", 1,
+             [this] { life_.correct_clock(models_[0].decided() - Span{GateRule::max_ahead}); }}};
   }
   Moves moves() const override {
-    const Span back = life_.farthest_back();
-    const bool near = life_.random.one_in(2);
-    return {options_.ramp / 4, options_.cap, near ? std::min(back, options_.ramp) : back};
+    return {options_.ramp / 4, options_.cap, life_.draw_back(options_.ramp)};
   }
   Callers callers() const override { return {1, 2 * options_.spacing + options_.ramp / 10}; }
   Decision ask(Word) override { return ask(true); }
@@ -200,7 +199,8 @@ class GateModel final : public Model {
   void close() {
     const std::size_t scope = draw_scope();
     const Word most = options_.cap.count();
-    const Span span{life_.random.between(-5, life_.random.one_in(2) ? most / 10 : 2 * most)};
+    Span span{life_.random.between(-5, life_.random.one_in(2) ? most / 10 : 2 * most)};
+    if (life_.random.one_in(6)) span = std::max(span, models_[scope].until() - life_.now());
     life_.tell("span", span.count());
     if (life_.patient) life_.begin_history();
     Decision d;
@@ -233,15 +233,6 @@ class GateModel final : public Model {
     models_[scope] = Gate(options_);
   }
 
-  /// To the earliest instant at which a closure stays where it is, or 1 us before it.
-  void correct_clock() {
-    const Time to = models_[0].decided() - Span{GateRule::max_ahead + life_.random.between(0, 1)};
-    if (to >= life_.now() || to < life_.now() - life_.farthest_back()) return;
-    life_.begin_history();
-    life_.clock.set(to);
-    life_.saw("corrected to the edge");
-  }
-
   /// Of several scopes some would have expired in some store when the clock is set back far.
   void wrote() {
     if (scopes_.size() == 1) life_.wrote();
@@ -259,7 +250,6 @@ class GateModel final : public Model {
 TEST_CASE("a call passes if the lists of closures and passes of all its scopes let it",
           "[model][gate][S4][S5][L1]") {
   live<GateModel>(
-      "a call passes if the lists of closures and passes of all its scopes let it",
       {.outcomes = {"admitted", "refused", "refused while closed", "refused in the ramp",
                     "refused as one of several", "passed in the ramp", "passed, clock set back",
                     "closed", "not closed", "closed anew, for no longer", "set back",

@@ -84,10 +84,16 @@ class RateModel final : public Model {
   }
 
   std::vector<Verb> verbs() override {
-    return {{"acquire", 12, [this] { ask(true); }}, {"peek", 2, [this] { ask(false); }, true},
-            {"limited", 5, [this] { limited(); }},  {"told", 2, [this] { told(); }},
-            {"refund", 2, [this] { refund(); }},    {"settle", 2, [this] { settle(); }},
-            {"block", 1, [this] { block(); }},      {"reset", 1, [this] { reset(); }}};
+    return {{"acquire", 12, [this] { ask(true); }},
+            {"peek", 2, [this] { ask(false); }, true},
+            {"limited", 5, [this] { limited(); }},
+            {"told", 2, [this] { told(); }},
+            {"refund", 2, [this] { refund(); }},
+            {"settle", 2, [this] { settle(); }},
+            {"block", 1, [this] { block(); }},
+            {"reset", 1, [this] { reset(); }},
+            {"correct the clock", 1,
+             [this] { life_.correct_clock(to_time(std::max<Word>(1, known_.stamp - minute))); }}};
   }
   Moves moves() const override {
     return {Span{second / 4}, Span{3 * minute / 2}, life_.farthest_back()};
@@ -254,12 +260,6 @@ class RateModel final : public Model {
     REQUIRE(speed.rate <= bounds_[which].most);
   }
 
-  Grant* draw_grant() {
-    if (grants_.empty()) return nullptr;
-    const std::size_t recent = std::min<std::size_t>(grants_.size(), 6);
-    return &grants_[grants_.size() - 1 - life_.random.below(recent)];
-  }
-
   static void uncount(Known& known, Word amount, Word granted) {
     const bool is_present = granted >= known.begin;
     if (!is_present && !known.follows) return;
@@ -269,7 +269,7 @@ class RateModel final : public Model {
   }
 
   void limited() {
-    Grant* const grant = draw_grant();
+    Grant* const grant = life_.draw_recent(grants_);
     if (grant == nullptr) return;
     const std::size_t which = draw_limiter();
     Word at = 0;
@@ -353,7 +353,7 @@ class RateModel final : public Model {
   }
 
   void refund() {
-    Grant* const grant = draw_grant();
+    Grant* const grant = life_.draw_recent(grants_);
     if (grant == nullptr) return;
     const std::size_t which = draw_limiter();
     Word at = 0;
@@ -372,7 +372,7 @@ class RateModel final : public Model {
     life_.changed();
   }
   void settle() {
-    Grant* const grant = draw_grant();
+    Grant* const grant = life_.draw_recent(grants_);
     if (grant == nullptr) return;
     const std::size_t which = draw_limiter();
     Word at = 0;
@@ -425,11 +425,24 @@ class RateModel final : public Model {
 
 TEST_CASE("learned rates grow, fall once an episode and remember, as the rule says",
           "[model][learned_rate][L1]") {
-  live<RateModel>(
-      "learned rates grow, fall once an episode and remember, as the rule says",
-      {.outcomes = {"admitted", "refused", "refused by a block", "refused by what was told",
-                    "grew at first", "grew to the peak", "grew beyond it", "not explored", "fell",
-                    "of one episode", "fell by a part", "halved, and knew nothing",
-                    "halved, and knew the limit", "told a limit", "refunded", "the longest debt",
-                    "began anew", "set back", "hint proven"}});
+  live<RateModel>({.outcomes = {"admitted",
+                                "refused",
+                                "refused by a block",
+                                "refused by what was told",
+                                "grew at first",
+                                "grew to the peak",
+                                "grew beyond it",
+                                "not explored",
+                                "fell",
+                                "of one episode",
+                                "fell by a part",
+                                "halved, and knew nothing",
+                                "halved, and knew the limit",
+                                "told a limit",
+                                "refunded",
+                                "the longest debt",
+                                "began anew",
+                                "set back",
+                                "corrected to the edge",
+                                "hint proven"}});
 }

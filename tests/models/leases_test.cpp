@@ -25,10 +25,12 @@ class Table {
     Word fence;   // 0: a block, which nobody holds
   };
 
+  /// By the clock.
+  [[nodiscard]] Word stands_from() const { return stamp_ - ahead_ - LeasesRule::max_ahead; }
   void look_at(Word clock) {
     clock_ = clock;
     has_changed_ = false;
-    is_far_ = stamp_ > clock + ahead_ + LeasesRule::max_ahead;
+    is_far_ = stands_from() > clock;
     key_clock_ = is_far_ ? stamp_ : clock + ahead_;
     at_ = std::max(key_clock_, stamp_);
     live_ = all_;
@@ -178,8 +180,12 @@ class LeasesModel final : public Model {
                if (life_.random.one_in(4)) block();
              },
              true},
-            {"reset", 1, [this] {
+            {"reset", 1,
+             [this] {
                if (life_.random.one_in(6)) reset();
+             }},
+            {"correct the clock", 1, [this] {
+               if (!is_crowded_) life_.correct_clock(to_time(table_.stands_from()));
              }}};
   }
   Moves moves() const override {
@@ -247,9 +253,7 @@ class LeasesModel final : public Model {
   [[nodiscard]] Key key() const { return {life_.name, life_.name}; }  // a fleet's
   const Desk& draw_desk() {
     table_.look_at(life_.tick());
-    const std::size_t desk = life_.random.below(desks_.size());
-    life_.tell("desk", static_cast<Word>(desk));
-    return desks_[desk];
+    return life_.draw("desk", desks_);
   }
   [[nodiscard]] Word draw_weight(const Desk& desk) {
     const Word limit = desk.jobs.limit();
@@ -465,9 +469,8 @@ class LeasesModel final : public Model {
 TEST_CASE("leases are granted, refused, renewed and taken back as a list of them says",
           "[model][leases][fleet_shedder][S3][S5][L1][C-030]") {
   live<LeasesModel>(
-      "leases are granted, refused, renewed and taken back as a list of them says",
       {.outcomes = {"admitted", "refused", "refused by a block", "granted before", "taken back",
                     "nothing to take back", "renewed", "not renewed", "others given up",
-                    "a crowd has lapsed", "set back", "hint proven"},
+                    "a crowd has lapsed", "set back", "corrected to the edge", "hint proven"},
        .lives = 300});
 }

@@ -552,7 +552,6 @@ class SharedWindowModel final : public Model {
 TEST_CASE("shared sliding windows answer by all permits, and keep the larger rate over a change",
           "[model][shared_sliding_window][C-056][S2][S5][L1][L2]") {
   live<SharedWindowModel>(
-      "shared sliding windows answer by all permits, and keep the larger rate over a change",
       {.outcomes = {"admitted", "reserved", "refused", "refused by the block",
                     "decided by a kept window", "as many windows as are kept",
                     "asked of a log that has grown", "the same again", "given back",

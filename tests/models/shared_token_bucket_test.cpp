@@ -8,8 +8,7 @@
 
 #include "sluice/rules/shared_token_bucket_reserve.hpp"
 #include "src/testing/generators.hpp"
-#include "tests/models/driver.hpp"
-#include "tests/models/outstanding.hpp"
+#include "tests/models/bucket_model.hpp"
 
 using namespace sluice;
 using namespace sluice::test;
@@ -27,11 +26,10 @@ struct Spent {
   Word stamp = 0;
 };
 
-class SharedTokenBucketModel final : public Model {
+class SharedTokenBucketModel final : public BucketModel<SharedTokenBucket, Spent> {
  public:
   explicit SharedTokenBucketModel(Life& life)
-      : life_(life),
-        random_(life.random),
+      : BucketModel(life),
         most_cost_(random_.between(1, 10)),
         patience_(random_.one_in(2) ? 0 : random_.between(0, 5'000'000)),
         changes_(random_.one_in(2)),
@@ -53,8 +51,12 @@ class SharedTokenBucketModel final : public Model {
             {"penalize", 1, [this] { penalize(); }},
             {"block", 1, [this] { block(); }},
             {"reward", 1, [this] { reward(); }},
-            {"reset", 1, [this] {
+            {"reset", 1,
+             [this] {
                if (random_.one_in(4)) reset();
+             }},
+            {"correct the clock", 1, [this] {
+               if (is_set()) life_.correct_clock(to_time(stands_from()));
              }}};
   }
   Moves moves() const override {
@@ -91,12 +93,6 @@ class SharedTokenBucketModel final : public Model {
   struct Rate {
     Word from;
     Quota quota;
-  };
-  struct Held {
-    std::size_t id;  // of its grant
-    Word version;
-    Spent before;
-    Reservation reservation;
   };
   /// The bucket as a request sees it: time stands still at a stamp that lies ahead.
   struct View {
@@ -160,11 +156,14 @@ class SharedTokenBucketModel final : public Model {
     const Wide drain = (Wide{until} - spent.stamp) * refill();
     return {std::max<Wide>(0, spent.level - drain), std::max<Wide>(0, spent.truly - drain), until};
   }
+  /// What is promised is at most a minute ahead, and the clock goes back by at most as much.
+  [[nodiscard]] Word stands_from() const {
+    const bool is_full = spent_.level > limit() - period();
+    return spent_.stamp - (is_full ? 2 : 1) * longest;
+  }
   [[nodiscard]] View view() const {
     const Word now = life_.tick();
-    // What is promised is at most a minute ahead, and the clock goes back by at most as much.
-    const bool is_full = spent_.level > limit() - period();
-    if (spent_.stamp > now + (is_full ? 2 : 1) * longest) {
+    if (now < stands_from()) {
       return {{spent_.level, spent_.truly, now}, true};
     }
     const Spent spent = drained(spent_, std::max(now, spent_.stamp));
@@ -319,56 +318,17 @@ class SharedTokenBucketModel final : public Model {
     require(d, predict(seen.spent, due == 0, due));
   }
 
-  Held* draw_held() {
-    if (held_.empty() || !is_set()) return nullptr;
-    return &held_[random_.one_in(2) ? held_.size() - 1 : random_.below(held_.size())];
-  }
-  void refund() {
-    Held* held = draw_held();
-    if (held == nullptr) return;
-    const Word granted = held->reservation.granted;
-    const bool all = random_.one_in(2);
-    const Word amount = all ? granted : random_.between(0, granted);
-    life_.tell("amount", amount);
-    const Word expected = give_back(*held, amount);
-    Reservation& r = held->reservation;
-    REQUIRE((all ? bucket_.cancel("k", r) : bucket_.refund("k", r, amount)) == expected);
-    given_back(*held, granted - amount);
-  }
-  /// After an estimate the true cost.
-  void settle() {
-    Held* held = draw_held();
-    if (held == nullptr) return;
-    Reservation& r = held->reservation;
-    const Word before = r.granted;
-    const Word paid = r.granted + r.settled;
-    const Word actual = random_.between(0, 2 * paid + 1) + (random_.one_in(4) ? draw_debt() : 0);
-    if (actual > word_limit / 2) return;
-    life_.tell("actual", actual);
-    if (actual > paid) {
-      charge(actual - paid);
-      const Settlement done = bucket_.settle("k", r, actual);
-      REQUIRE((done.refunded == 0 && done.charged == charged_));
-      if (charged_ < actual - paid) life_.saw("charged in part");
-      return;
-    }
-    const Word amount = std::min(paid - actual, before);
-    const Word expected = give_back(*held, amount);
-    const Settlement done = bucket_.settle("k", r, actual);
-    REQUIRE((done.refunded == expected && done.charged == 0));
-    given_back(*held, before - amount);
-  }
   /// Of a grant ahead that is the last, all: what it found is put back, and charged with the rest.
   /// Else what had not drained of the grant when something was charged last, had it begun to at its
   /// own time; nothing, if something was promised behind it, or the quota was set since. Answers
   /// whole tokens.
-  Word give_back(const Held& held, Word tokens) {
+  Word give_back(Held& held, Word tokens) override {
     const View seen = view();
     const Word now = life_.tick();
     const Wide amount = Wide{tokens} * period();
     const Wide cost = Wide{held.reservation.granted} * period();
     expected_at_ = to_word(held.reservation.ready_at());
-    if (held.version != version_ || seen.given_up) {
+    if (held.of != version_ || seen.given_up) {
       life_.saw("of another quota");
       return 0;
     }
@@ -403,13 +363,8 @@ class SharedTokenBucketModel final : public Model {
     if (is_last) grants_.bring_nearer(held.id, std::max(now, rest.stamp));
     return static_cast<Word>(given / period());
   }
-  void given_back(Held& held, Word left) {
-    const Reservation& r = held.reservation;
-    REQUIRE(r.granted == left);
-    REQUIRE(to_word(r.ready_at()) == expected_at_);
-    if (left == 0) held_.erase(held_.begin() + (&held - held_.data()));
-  }
-
+  const SharedTokenBucket* bucket_of(const Held&) override { return is_set() ? &bucket_ : nullptr; }
+  void charge_more(Word amount) override { charge(amount); }
   /// Whatever is there, up to the longest debt; of what is at once and as it drains, each unit is
   /// truly spent when it would have been granted.
   Spent charge(Word amount) {
@@ -435,7 +390,7 @@ class SharedTokenBucketModel final : public Model {
     return next;
   }
   /// Up to twice the longest.
-  Word draw_debt() { return random_.between(0, 2 * longest * refill() / period()); }
+  Word draw_debt() override { return random_.between(0, 2 * longest * refill() / period()); }
   void penalize() {
     if (!is_set()) return;
     const Word amount = random_.one_in(3) ? draw_debt() : random_.between(0, 10);
@@ -514,14 +469,6 @@ class SharedTokenBucketModel final : public Model {
     held_.clear();
     forget();
   }
-  /// Units were given that no interval is judged by.
-  void forget() {
-    judge({});
-    grants_.clear();
-  }
-
-  Life& life_;
-  Random& random_;
   Word most_cost_;  // of patient callers
   Word patience_;
   bool changes_;
@@ -530,10 +477,6 @@ class SharedTokenBucketModel final : public Model {
   Word version_ = 0;
   std::vector<Rate> rates_;
   Spent spent_;
-  Outstanding grants_;  // in millionths
-  std::vector<Held> held_;
-  Word expected_at_ = 0;
-  Word charged_ = 0;      // of the last charge, in whole tokens
   Word moved_until_ = 0;  // what was promised before a reward lies ahead until then
 };
 
@@ -541,27 +484,25 @@ class SharedTokenBucketModel final : public Model {
 
 TEST_CASE("a shared token bucket answers by its formulas, and no interval exceeds its quotas",
           "[model][shared_token_bucket][S1][S5][L1][L2]") {
-  live<SharedTokenBucketModel>(
-      "a shared token bucket answers by its formulas, and no interval exceeds its quotas",
-      {.outcomes = {"admitted",
-                    "reserved",
-                    "refused",
-                    "not configured",
-                    "forgotten",
-                    "left alone",
-                    "the same again",
-                    "behind what lies ahead",
-                    "as the bound permits",
-                    "a debt",
-                    "given back at once",
-                    "given back ahead",
-                    "given back below others",
-                    "nothing back before others who wait",
-                    "of another quota",
-                    "the longest debt",
-                    "charged in part",
-                    "given up",
-                    "set back",
-                    "hint proven"},
-       .redis_lives = 8});
+  live<SharedTokenBucketModel>({.outcomes = {"admitted",
+                                             "reserved",
+                                             "refused",
+                                             "not configured",
+                                             "forgotten",
+                                             "left alone",
+                                             "the same again",
+                                             "behind what lies ahead",
+                                             "as the bound permits",
+                                             "a debt",
+                                             "given back at once",
+                                             "given back ahead",
+                                             "given back below others",
+                                             "nothing back before others who wait",
+                                             "of another quota",
+                                             "the longest debt",
+                                             "charged in part",
+                                             "given up",
+                                             "set back",
+                                             "hint proven"},
+                                .redis_lives = 8});
 }

@@ -77,16 +77,23 @@ class CounterModel final : public Model {
   }
 
   std::vector<Verb> verbs() override {
-    return {{"acquire", 12, [this] { ask(true); }}, {"peek", 3, [this] { ask(false); }, true},
-            {"refund", 3, [this] { refund(); }},    {"settle", 3, [this] { settle(); }},
-            {"reward", 1, [this] { reward(); }},    {"penalize", 1, [this] { penalize(); }},
-            {"block", 1, [this] { block(); }},      {"reset", 1, [this] { reset(); }}};
+    return {{"acquire", 12, [this] { ask(true); }},
+            {"peek", 3, [this] { ask(false); }, true},
+            {"refund", 3, [this] { refund(); }},
+            {"settle", 3, [this] { settle(); }},
+            {"reward", 1, [this] { reward(); }},
+            {"penalize", 1, [this] { penalize(); }},
+            {"block", 1, [this] { block(); }},
+            {"reset", 1, [this] { reset(); }},
+            {"correct the clock", 1, [this] {
+               const Word edge = counts_.window * counts_.span - Rule::max_ahead;
+               if (edge > 0) life_.correct_clock(to_time(edge));
+             }}};
   }
   Moves moves() const override {
     const Span span{counts_.span};
-    const Span back = std::min(life_.farthest_back(), life_.now().time_since_epoch());
-    const bool near = life_.random.one_in(2);
-    return {span / 3 + Span{1}, 3 * span, near ? std::min(back, span) : back};
+    return {span / 3 + Span{1}, 3 * span,
+            std::min(life_.draw_back(span), life_.now().time_since_epoch())};
   }
   Callers callers() const override {
     return {most_cost_, Span{counts_.span * 6 * most_cost_ / most_limit_}};
@@ -149,11 +156,7 @@ class CounterModel final : public Model {
             .reset_after = std::max({now, counts.clear_at(at), closed_}) - now};
   }
 
-  const SlidingWindowCounter& limiter() {
-    const std::size_t which = life_.random.below(limiters_.size());
-    life_.tell("limiter", static_cast<Word>(which));
-    return limiters_[which];
-  }
+  const SlidingWindowCounter& limiter() { return life_.draw("limiter", limiters_); }
 
   /// Often for all that is left.
   void ask(bool spends) {
@@ -206,15 +209,9 @@ class CounterModel final : public Model {
     return changed;
   }
 
-  Grant* draw_grant() {
-    if (grants_.empty()) return nullptr;
-    const std::size_t recent = std::min<std::size_t>(grants_.size(), 6);
-    return &grants_[grants_.size() - 1 - life_.random.below(recent)];
-  }
-
   void refund() {
     const SlidingWindowCounter& one = limiter();
-    Grant* const grant = draw_grant();
+    Grant* const grant = life_.draw_recent(grants_);
     if (grant == nullptr) return;
     const Word units = life_.random.between(0, grant->units);
     life_.tell("units", units);
@@ -228,7 +225,7 @@ class CounterModel final : public Model {
 
   void settle() {
     const SlidingWindowCounter& one = limiter();
-    Grant* const grant = draw_grant();
+    Grant* const grant = life_.draw_recent(grants_);
     if (grant == nullptr) return;
     const Word units = grant->units;
     const Word actual = life_.random.between(0, 2 * units);
@@ -313,11 +310,10 @@ class CounterModel final : public Model {
 TEST_CASE("sliding window counters answer by their estimate, and stay below the worst case",
           "[model][sliding_window_counter][S2][S5][L1]") {
   live<CounterModel>(
-      "sliding window counters answer by their estimate, and stay below the worst case",
       {.outcomes = {"admitted", "refused", "refused by the estimate", "refused by a block",
                     "refused beyond a block", "changed in the window", "changed in the one before",
                     "refunded", "nothing refunded", "charged", "rewarded in the window before",
-                    "window given up", "set back", "hint proven"}});
+                    "window given up", "set back", "corrected to the edge", "hint proven"}});
 }
 
 TEST_CASE("the worst case in any window is reached", "[model][sliding_window_counter]") {

@@ -166,9 +166,12 @@ class SlidingWindowModel final : public Model {
             {"settle", 2, [this] { settle(); }},
             {"reward", 1, [this] { reward(); }},
             {"block", 1, [this] { block(); }},
-            {"reset", 1, [this] {
+            {"reset", 1,
+             [this] {
                if (life_.random.one_in(4)) reset();
-             }}};
+             }},
+            {"correct the clock", 1,
+             [this] { life_.correct_clock(to_time(log_.stamp - SlidingWindowRule::max_ahead)); }}};
   }
   Moves moves() const override {
     const bool far = !life_.random.one_in(3);
@@ -523,10 +526,10 @@ class SlidingWindowModel final : public Model {
 TEST_CASE("sliding windows answer what counting all grants gives, and no window holds too much",
           "[model][sliding_window][S2][S5][L1][L2][C-001][C-002][C-003][C-004][C-005]") {
   live<SlidingWindowModel>(
-      "sliding windows answer what counting all grants gives, and no window holds too much",
       {.outcomes = {"admitted", "reserved", "refused", "refused by a window",
                     "refused by the block", "given back ahead", "given back behind others",
                     "given back", "nothing given back", "given back too late", "charged",
-                    "nothing charged", "set back", "log given up", "hint proven"},
+                    "nothing charged", "set back", "corrected to the edge", "log given up",
+                    "hint proven"},
        .lives = 300});
 }

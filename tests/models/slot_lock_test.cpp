@@ -33,12 +33,11 @@ class SlotLockModel final : public Model {
             {"cancel", 5, [this] { cancel(); }, is_disturbed_},
             {"block", 1, [this] { block(); }, is_disturbed_},
             {"reset", 1, [this] { reset(); }, is_disturbed_},
-            {"correct the clock", 1, [this] { correct_clock(); }}};
+            {"correct the clock", 1,
+             [this] { life_.correct_clock(written_ - Span{SlotLockRule::max_ahead}); }}};
   }
   Moves moves() const override {
-    const Span back = life_.farthest_back();
-    const bool near = life_.random.one_in(2);
-    return {interval_, 4 * interval_, near ? std::min(back, 2 * interval_) : back};
+    return {interval_, 4 * interval_, life_.draw_back(2 * interval_)};
   }
   Callers callers() const override { return {1, 6 * interval_}; }
   Decision ask(Word) override { return ask(patient_wait_, true); }
@@ -74,11 +73,7 @@ class SlotLockModel final : public Model {
     const Word most = std::min(5 * interval_, SlotLock::max_horizon).count();
     return Span{life_.random.between(0, most)};
   }
-  const SlotLock& draw_lock() {
-    const std::size_t which = life_.random.below(locks_.size());
-    life_.tell("lock", static_cast<Word>(which));
-    return locks_[which];
-  }
+  const SlotLock& draw_lock() { return life_.draw("lock", locks_); }
 
   /// No slot may begin before it.
   [[nodiscard]] Time next() const {
@@ -183,15 +178,6 @@ class SlotLockModel final : public Model {
     forget();
   }
 
-  /// To the earliest instant at which the slots stay where they are, or 1 us before it.
-  void correct_clock() {
-    const Time to = written_ - Span{SlotLockRule::max_ahead + life_.random.between(0, 1)};
-    if (to >= life_.now() || to < life_.now() - life_.farthest_back()) return;
-    life_.begin_history();
-    life_.clock.set(to);
-    life_.saw("corrected to the edge");
-  }
-
   Life& life_;
   const Span interval_;      // of the first lock
   const bool is_disturbed_;  // in a patient life, what is reserved is given back and blocked
@@ -207,7 +193,6 @@ class SlotLockModel final : public Model {
 TEST_CASE("slots are those that the list of all slots leaves free, and lie an interval apart",
           "[model][slot_lock][S4][S5][L1][L2]") {
   live<SlotLockModel>(
-      "slots are those that the list of all slots leaves free, and lie an interval apart",
       {.outcomes = {"admitted", "reserved", "refused", "given back", "not given back",
                     "blocked since", "blocked", "blocked behind what is reserved",
                     "reserved too far ahead to be blocked", "set back", "corrected to the edge",

@@ -9,8 +9,7 @@
 #include "sluice/rules/token_bucket_reserve.hpp"
 #include "src/rules/token_bucket_ahead.hpp"
 #include "src/testing/generators.hpp"
-#include "tests/models/driver.hpp"
-#include "tests/models/outstanding.hpp"
+#include "tests/models/bucket_model.hpp"
 
 using namespace sluice;
 using namespace sluice::test;
@@ -49,9 +48,9 @@ struct View {
   bool closed = false;
 };
 
-class TokenBucketModel final : public Model {
+class TokenBucketModel final : public BucketModel<TokenBucket, Bucket> {
  public:
-  explicit TokenBucketModel(Life& life) : life_(life), random_(life.random) {
+  explicit TokenBucketModel(Life& life) : BucketModel(life) {
     life.patient ? draw_patient() : draw();
   }
 
@@ -65,8 +64,13 @@ class TokenBucketModel final : public Model {
             {"penalize", 1, [this] { penalize(); }},
             {"block", 1, [this] { block(); }},
             {"reward", 1, [this] { reward(); }},
-            {"reset", 1, [this] {
+            {"reset", 1,
+             [this] {
                if (random_.one_in(4)) reset();
+             }},
+            {"correct the clock", 1, [this] {
+               if (state_.known)
+                 life_.correct_clock(to_time(stands_from(ahead(random_.one_in(2)))));
              }}};
   }
   Moves moves() const override {
@@ -93,12 +97,6 @@ class TokenBucketModel final : public Model {
   }
 
  private:
-  struct Held {
-    std::size_t id;  // of its grant
-    std::size_t limiter;
-    Bucket before;
-    Reservation reservation;
-  };
   struct Wanted {
     Wide level;  // if it is granted
     Word wait;
@@ -226,8 +224,11 @@ class TokenBucketModel final : public Model {
     return plain_ && !full_form ? TokenBucketRule::max_ahead : longest();
   }
   /// What is promised is at most `ahead`, and the clock goes back by at most as much.
+  [[nodiscard]] Word stands_from(Word ahead) const {
+    return state_.stamp - (state_.closed ? 2 : 1) * ahead;
+  }
   [[nodiscard]] bool is_given_up(Word ahead) const {
-    return state_.known && state_.stamp > life_.tick() + (state_.closed ? 2 : 1) * ahead;
+    return state_.known && stands_from(ahead) > life_.tick();
   }
   void note_given_up(Word ahead) {
     if (!is_given_up(ahead)) return;
@@ -309,7 +310,7 @@ class TokenBucketModel final : public Model {
     const Word at = std::max(seen.at, life_.tick() + wait);
     const std::size_t id = grants_.add(at, units, limit());
     const Bucket before{Wide{seen.at} * refill_ + seen.level, seen.at, seen.closed, true};
-    if (r != nullptr) held_.push_back({id, present_, before, *r});
+    if (r != nullptr) held_.push_back({id, static_cast<Word>(present_), before, *r});
     if (last_spender_ != present_) life_.saw("another burst spends");
     last_spender_ = present_;
     write(place(seen, seen.level + units));
@@ -323,52 +324,11 @@ class TokenBucketModel final : public Model {
     life_.require(bucket().peek("k", cost), predict(seen, seen.level, wait == 0, wait));
   }
 
-  Held* draw_held() {
-    if (held_.empty()) return nullptr;
-    Held& held = held_[random_.one_in(2) ? held_.size() - 1 : random_.below(held_.size())];
-    present_ = held.limiter;
-    return &held;
-  }
-  void refund() {
-    Held* held = draw_held();
-    if (held == nullptr) return;
-    const Word granted = held->reservation.granted;
-    const bool all = random_.one_in(2);
-    const Word amount = all ? granted : random_.between(0, granted);
-    life_.tell("amount", amount);
-    const Word expected = give_back(*held, amount);
-    Reservation& r = held->reservation;
-    REQUIRE((all ? bucket().cancel("k", r) : bucket().refund("k", r, amount)) == expected);
-    given_back(*held, granted - amount);
-  }
-  /// After an estimate the true cost.
-  void settle() {
-    Held* held = draw_held();
-    if (held == nullptr) return;
-    Reservation& r = held->reservation;
-    const Word before = r.granted;
-    const Word paid = r.granted + r.settled;
-    if (paid > word_limit / 4) return;
-    const Word actual = random_.between(0, 2 * paid + 1) + (random_.one_in(4) ? draw_debt() : 0);
-    life_.tell("actual", actual);
-    if (actual > paid) {
-      charge(actual - paid);
-      const Settlement done = bucket().settle("k", r, actual);
-      REQUIRE((done.refunded == 0 && done.charged == charged_));
-      if (charged_ < actual - paid) life_.saw("charged in part");
-      return;
-    }
-    const Word amount = std::min(paid - actual, before);
-    const Word expected = give_back(*held, amount);
-    const Settlement done = bucket().settle("k", r, actual);
-    REQUIRE((done.refunded == expected && done.charged == 0));
-    given_back(*held, before - amount);
-  }
   /// Of a grant ahead that is the last, all: what it found is put back, and charged with the rest.
   /// Else what had not drained of the grant when something was charged last, had it begun to at its
   /// own time, with no more than what was spent then; nothing, if something was promised behind it.
   /// Answers whole tokens.
-  Word give_back(Held& held, Word tokens) {
+  Word give_back(Held& held, Word tokens) override {
     const Word now = life_.tick();
     const Word at = floor_to_interval(now);
     const Wide amount = Wide{tokens} * period_;
@@ -418,13 +378,11 @@ class TokenBucketModel final : public Model {
     if (is_last) grants_.bring_nearer(held.id, std::max(now, rest.stamp));
     return static_cast<Word>(given / period_);
   }
-  void given_back(Held& held, Word left) {
-    const Reservation& r = held.reservation;
-    REQUIRE(r.granted == left);
-    REQUIRE(to_word(r.ready_at()) == expected_at_);
-    if (left == 0) held_.erase(held_.begin() + (&held - held_.data()));
+  const TokenBucket* bucket_of(const Held& held) override {
+    present_ = static_cast<std::size_t>(held.of);
+    return &bucket();
   }
-
+  void charge_more(Word amount) override { charge(amount); }
   /// Whatever is there, up to the longest debt.
   Predicted charge(Word amount) {
     const View seen = view(longest());
@@ -442,7 +400,7 @@ class TokenBucketModel final : public Model {
     return predict(seen, level);
   }
   /// Up to twice the longest.
-  Word draw_debt() {
+  Word draw_debt() override {
     const Wide most = Wide{2} * longest() * refill_ / period_;
     return random_.between(0, static_cast<Word>(std::min<Wide>(word_limit / 4, most)));
   }
@@ -506,14 +464,6 @@ class TokenBucketModel final : public Model {
     held_.clear();
     forget();
   }
-  /// Units were given that no interval is judged by.
-  void forget() {
-    judge({});
-    grants_.clear();
-  }
-
-  Life& life_;
-  Random& random_;
   std::vector<TokenBucket> limiters_;
   std::vector<Word> full_at_;  // of each, with a first level
   Word refill_ = 1;
@@ -526,10 +476,6 @@ class TokenBucketModel final : public Model {
   std::size_t present_ = 0;  // who asks
   std::size_t last_spender_ = 0;
   Bucket state_;
-  Outstanding grants_;
-  std::vector<Held> held_;
-  Word expected_at_ = 0;
-  Word charged_ = 0;  // of the last charge, in whole tokens
 };
 
 }  // namespace
@@ -537,12 +483,12 @@ class TokenBucketModel final : public Model {
 TEST_CASE("a token bucket answers as one absolute position does, and no interval holds too much",
           "[model][token_bucket][S1][S5][L1][L2][C-022][C-023]") {
   live<TokenBucketModel>(
-      "a token bucket answers as one absolute position does, and no interval holds too much",
       {.outcomes = {"admitted", "reserved", "refused", "a part", "another burst spends",
                     "given back at once", "given back ahead", "given back below others",
                     "given back in full", "nothing back before others who wait",
                     "a rest that is due", "the longest debt", "charged in part",
-                    "a block of what is owed", "given up", "set back", "hint proven"}});
+                    "a block of what is owed", "given up", "set back", "corrected to the edge",
+                    "hint proven"}});
 }
 
 TEST_CASE("another rate is another count, and the bound of both is their sum",

@@ -146,16 +146,19 @@ class UtilizationModel final : public Model {
             {"shed", 4, [this] { shed(); }},
             {"peek", 2, [this] { peek(); }},
             {"report", 2, [this] { report(); }},
-            {"reset", 1, [this] {
+            {"reset", 1,
+             [this] {
                if (life_.random.one_in(4)) reset();
+             }},
+            {"correct the clock", 1, [this] {
+               const Word last = samples_.last(life_.tick());
+               if (last > 0) life_.correct_clock(to_time(last - UtilizationRule::max_ahead));
              }}};
   }
   Moves moves() const override {
     const Span gap{setting_.max_gap};
     const bool rests = life_.random.one_in(5);
-    const Span far = life_.farthest_back();
-    return {gap, rests ? Span{setting_.rest_after} + gap : 4 * gap,
-            life_.random.one_in(2) ? far : std::min(far, gap)};
+    return {gap, rests ? Span{setting_.rest_after} + gap : 4 * gap, life_.draw_back(gap)};
   }
   /// Each answer is required to be the one predicted, the order of the tiers with it.
   void judge(const History&) override {}
@@ -271,8 +274,7 @@ class UtilizationModel final : public Model {
 TEST_CASE("the utilization shedder answers what all its samples give, whoever asks in between",
           "[model][utilization][S5]") {
   live<UtilizationModel>(
-      "the utilization shedder answers what all its samples give, whoever asks in between",
       {.outcomes = {"admitted", "refused", "spared by the draw", "wholly shed", "at rest",
-                    "the first that counts", "counts no more", "set back"},
+                    "the first that counts", "counts no more", "set back", "corrected to the edge"},
        .patient_in = 0});
 }

@@ -225,10 +225,8 @@ class WaitLineModel final : public Model {
 
 TEST_CASE("it is the turn of who came first of those that live, by a list of all who wait",
           "[model][wait_line]") {
-  live<WaitLineModel>(
-      "it is the turn of who came first of those that live, by a list of all who wait",
-      {.outcomes = {"died", "not its turn", "enough for all", "gave its place up", "left no trace",
-                    "to the next caller", "left", "had come again", "no place left",
-                    "took the place of the youngest"},
-       .patient_in = 0});
+  live<WaitLineModel>({.outcomes = {"died", "not its turn", "enough for all", "gave its place up",
+                                    "left no trace", "to the next caller", "left", "had come again",
+                                    "no place left", "took the place of the youngest"},
+                       .patient_in = 0});
 }
