@@ -18,6 +18,8 @@ using Mode = Rule::Mode;
 constexpr Span keep_alive = 1h;
 constexpr Span interval = 1min;
 
+constexpr Word us(Span span) { return span.count(); }
+
 Ask set(Word rate, Mode mode, Word per_client = 0) {
   return {&shared_sliding_window_configure,
           {rate, interval.count(), per_client, static_cast<Word>(mode), keep_alive.count()}};
@@ -134,6 +136,11 @@ TEST_CASE("a setting lives as long as it is kept after its last use",
                  {15min, expect(start), fine(3)},
                  {75min - 1us, ask_setting, fine(3)},
                  {75min, ask_setting, none}});
+  // An interval as long: a use is counted in it for all of it.
+  check_moments({{0us, {&shared_sliding_window_configure, {3, us(1h), 0, 0, us(1h)}}, fine(3)},
+                 {1us, expect(start), fine(3)},
+                 {1h, ask_setting, fine(3)},
+                 {1h + 1us, ask_setting, none}});
   check_moments({{0us, set(3, Mode::reset), fine(3)},
                  {-1us, expect(start), fine(3)},
                  {1h - 2us, ask_setting, fine(3)},

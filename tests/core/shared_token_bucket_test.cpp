@@ -117,6 +117,7 @@ TEST_CASE("a quota of never refuses for ever, and an unlimited one is kept by it
                  {1h + 1min, acquire(0), all},
                  {1h + 30min - 1us, spend(1, 0s), all},
                  {2h, acquire(1), all},
+                 {2h + 30min, acquire(0), all},  // which is no use
                  {3h, acquire(1), none}});
   for (const Word constant : {Word{0}, unlimited}) {
     check_moments({{0s, set(constant),

@@ -286,7 +286,8 @@ class FixedWindowModel final : public Model {
     const bool present_one = window(grant->decision.at) == window(life_.now());
     REQUIRE(done.refunded == 0);
     const bool counts = present_one && (!is_closed() || window(life_.now()) == window(closed_));
-    REQUIRE(done.charged == (counts ? more : 0));
+    const Word room = FixedWindowRule::max_used - present(one.limit(), 0).used;
+    REQUIRE(done.charged == (counts ? std::min(more, room) : 0));
     life_.saw(!present_one ? "window is over" : counts ? "charged" : "charged before a block");
     if (present_one) charge(more, one.limit());
   }
@@ -295,7 +296,7 @@ class FixedWindowModel final : public Model {
   /// used of it then.
   Word charge(Word units, Word limit) {
     const Present at = present(limit, 0);
-    const Word then = std::max<Word>(0, at.used + units);
+    const Word then = std::clamp<Word>(at.used + units, 0, FixedWindowRule::max_used);
     if (!is_closed()) {
       if (then != at.used) keep(at, then);
     } else if (at.window == window(closed_)) {
@@ -307,7 +308,8 @@ class FixedWindowModel final : public Model {
 
   void adjust(Word sign) {
     const FixedWindow& one = limiter();
-    const Word amount = life_.random.between(0, life_.random.one_in(4) ? 3 * one.limit() : Word{3});
+    const Word most = life_.random.one_in(4) ? 3 * one.limit() : Word{3};
+    const Word amount = life_.random.between(0, life_.random.one_in(30) ? word_limit : most);
     life_.tell("amount", amount);
     const Present at = present(one.limit(), 0);
     const Decision d = sign < 0 ? one.reward("k", amount) : one.penalize("k", amount);

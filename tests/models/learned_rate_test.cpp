@@ -155,6 +155,9 @@ class RateModel final : public Model {
     known_.is_new = false;
     known_.stamp = at;
     life_.wrote();
+    // Where a second of the minute begins, and where a pause is a microsecond too long.
+    if (life_.random.one_in(8)) life_.due(to_time(at + second - (at - known.begin) % second));
+    if (life_.random.one_in(8)) life_.due(to_time(known.grown + 101'000));
   }
 
   [[nodiscard]] static bool fits(const Known& known, Word cost, Word at) {
@@ -328,7 +331,7 @@ class RateModel final : public Model {
     }
     if (random.one_in(2)) {
       told.remaining = random.between(0, told.limit.value_or(9));
-      told.reset = Span{random.between(0, 3 * second)};
+      told.reset = Span{random.between(0, random.one_in(6) ? 2 * forget_ : 3 * second)};
     }
     const Decision d = limiters_[which].told("k", told);
     if (told.limit) {
@@ -336,6 +339,7 @@ class RateModel final : public Model {
       if (at >= known.told_until || known.ceiling != ceiling) known.peak = ceiling;
       known.ceiling = ceiling;
       known.told_until = at + forget_;
+      life_.due(to_time(known.told_until));
       known.rate =
           std::max(bounds_[which].least, std::min({known.rate, bounds_[which].most, ceiling}));
       life_.saw("told a limit");

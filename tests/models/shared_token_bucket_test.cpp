@@ -127,6 +127,9 @@ class SharedTokenBucketModel final : public BucketModel<SharedTokenBucket, Spent
   /// A quota that takes less than keep_alive to fill; in patient lives at most one token comes in
   /// a microsecond, so that none is lost.
   Quota draw_quota() {
+    // One token that comes back in nearly all of that time: what is owed of it would outlast it.
+    const bool is_brief = keep_alive_ != SharedTokenBucket::default_keep_alive;
+    if (is_brief && random_.one_in(6)) return Quota::per(1, keep_alive_ - Span{1});
     const Word units = random_.between(1, life_.patient ? 1000 : 200);
     const Word slowest = life_.patient ? 100'000 : random_.one_in(2) ? 100'000 : 2'000'000;
     const Word burst = random_.between(life_.patient ? most_cost_ + 1 : 1, most_burst);
