@@ -86,6 +86,7 @@ Span Life::draw_back(Span near) const {
 void Life::correct_clock(Time edge) {
   const Time to = edge - Span{random.one_in(2) ? 1 : 0};
   if (to >= now() || to < now() - farthest_back()) return;
+  begin("the clock is corrected to the edge");
   begin_history();
   clock.set(to);
   saw("corrected to the edge");
@@ -230,6 +231,8 @@ class Driver {
     for (std::size_t step = 0; step < course_.steps; ++step) {
       act(life, draw(random_, verbs));
       life.move(model.moves());
+      const std::optional<Time> edge = random_.one_in(25) ? model.edge() : std::nullopt;
+      if (edge) life.correct_clock(*edge);
     }
   }
 

@@ -72,6 +72,9 @@ class Model {
   /// Read once a life.
   [[nodiscard]] virtual std::vector<Verb> verbs() = 0;
   [[nodiscard]] virtual Moves moves() const = 0;
+  /// The earliest instant at which the rule lets the key's state stand, if the clock is set back
+  /// there.
+  [[nodiscard]] virtual std::optional<Time> edge() const { return {}; }
   /// What no history may break: asserts by Life::keep(). Called before a history ends by
   /// Life::begin_history(), and at the end of the life.
   virtual void judge(const testing::History& history) = 0;
@@ -127,9 +130,6 @@ class Life {
   [[nodiscard]] Span farthest_back() const;
   /// The same, in half of the draws no further than `near`.
   [[nodiscard]] Span draw_back(Span near) const;
-  /// Sets the clock back to the earliest instant at which the rule lets its state stand, or to 1 us
-  /// before it, if that is not too far.
-  void correct_clock(Time edge);
   /// An outcome occurred; see Course::outcomes.
   void saw(std::string_view outcome, std::size_t times = 1);
   /// Requires that an invariant was kept.
@@ -156,6 +156,9 @@ class Life {
 
   void begin(const char* verb);
   void move(const Moves& moves);
+  /// Sets the clock back to the edge of what the rule lets stand, or to 1 us before it, if that is
+  /// not too far.
+  void correct_clock(Time edge);
   [[nodiscard]] std::string last_events() const;
 
   Model* model_ = nullptr;

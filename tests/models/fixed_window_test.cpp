@@ -93,15 +93,16 @@ class FixedWindowModel final : public Model {
             {"reward", 1, [this] { adjust(-1); }},
             {"penalize", 1, [this] { adjust(1); }},
             {"block", 3, [this] { block(); }},
-            {"reset", 1, [this] { reset(); }},
-            {"correct the clock", 1, [this] {
-               if (latest_) life_.correct_clock(begin_of(*latest_) - max_ahead);
-             }}};
+            {"reset", 1, [this] { reset(); }}};
   }
   Moves moves() const override {
     const bool has_begun = latest_ && begin_of(*latest_) + max_ahead > life_.now();
     return {kind_.about / 3, kind_.about, life_.draw_back(kind_.about * 2),
             has_begun ? std::uint64_t{4} : 25};
+  }
+  std::optional<Time> edge() const override {
+    if (!latest_) return {};
+    return begin_of(*latest_) - max_ahead;
   }
   Callers callers() const override {
     return {most_cost_, kind_.about * 6 * most_cost_ / most_limit_};

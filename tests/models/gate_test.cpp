@@ -102,12 +102,13 @@ class GateModel final : public Model {
     return {{"pass", 12, [this] { ask(true); }},
             {"peek", 4, [this] { ask(false); }, true},
             {"close", 3, [this] { close(); }, true},
-            {"open", 1, [this] { open(); }, true},
-            {"correct the clock", 1,
-             [this] { life_.correct_clock(models_[0].decided() - Span{GateRule::max_ahead}); }}};
+            {"open", 1, [this] { open(); }, true}};
   }
   Moves moves() const override {
     return {options_.ramp / 4, options_.cap, life_.draw_back(options_.ramp)};
+  }
+  std::optional<Time> edge() const override {
+    return models_[0].decided() - Span{GateRule::max_ahead};
   }
   Callers callers() const override { return {1, 2 * options_.spacing + options_.ramp / 10}; }
   Decision ask(Word) override { return ask(true); }

@@ -84,19 +84,16 @@ class RateModel final : public Model {
   }
 
   std::vector<Verb> verbs() override {
-    return {{"acquire", 12, [this] { ask(true); }},
-            {"peek", 2, [this] { ask(false); }, true},
-            {"limited", 5, [this] { limited(); }},
-            {"told", 2, [this] { told(); }},
-            {"refund", 2, [this] { refund(); }},
-            {"settle", 2, [this] { settle(); }},
-            {"block", 1, [this] { block(); }},
-            {"reset", 1, [this] { reset(); }},
-            {"correct the clock", 1,
-             [this] { life_.correct_clock(to_time(std::max<Word>(1, known_.stamp - minute))); }}};
+    return {{"acquire", 12, [this] { ask(true); }}, {"peek", 2, [this] { ask(false); }, true},
+            {"limited", 5, [this] { limited(); }},  {"told", 2, [this] { told(); }},
+            {"refund", 2, [this] { refund(); }},    {"settle", 2, [this] { settle(); }},
+            {"block", 1, [this] { block(); }},      {"reset", 1, [this] { reset(); }}};
   }
   Moves moves() const override {
     return {Span{second / 4}, Span{3 * minute / 2}, life_.farthest_back()};
+  }
+  std::optional<Time> edge() const override {
+    return to_time(std::max<Word>(1, known_.stamp - minute));
   }
   Callers callers() const override { return {20, Span{second}}; }
   Decision ask(Word cost) override { return ask(0, cost, true); }

@@ -168,30 +168,24 @@ class LeasesModel final : public Model {
   }
 
   std::vector<Verb> verbs() override {
-    return {{"acquire", 6, [this] { acquire(); }},
-            {"acquire by id", 3, [this] { acquire_by_id(); }},
-            {"release", 2, [this] { release(); }, true},
-            {"release by id", 2, [this] { release_by_id(); }, true},
-            {"renew", 1, [this] { renew(); }, true},
-            {"renew by id", 2, [this] { renew_by_id(); }, true},
-            {"peek", 2, [this] { peek(); }, true},
-            {"block", 1,
-             [this] {
-               if (life_.random.one_in(4)) block();
-             },
-             true},
-            {"reset", 1,
-             [this] {
-               if (life_.random.one_in(6)) reset();
-             }},
-            {"correct the clock", 1, [this] {
-               if (!is_crowded_) life_.correct_clock(to_time(table_.stands_from()));
-             }}};
+    return {{"acquire", 72, [this] { acquire(); }},
+            {"acquire by id", 36, [this] { acquire_by_id(); }},
+            {"release", 24, [this] { release(); }, true},
+            {"release by id", 24, [this] { release_by_id(); }, true},
+            {"renew", 12, [this] { renew(); }, true},
+            {"renew by id", 24, [this] { renew_by_id(); }, true},
+            {"peek", 24, [this] { peek(); }, true},
+            {"block", 3, [this] { block(); }, true},
+            {"reset", 2, [this] { reset(); }}};
   }
   Moves moves() const override {
     const Span far = life_.farthest_back();
     const bool near = is_crowded_ || life_.random.one_in(3);
     return {most_ttl_ / (1 + most_limit_ / 2), most_ttl_, near ? std::min(far, most_ttl_) : far};
+  }
+  std::optional<Time> edge() const override {
+    if (is_crowded_) return {};
+    return to_time(table_.stands_from());
   }
   Callers callers() const override { return {static_cast<Word>(desks_.size()) * 3, most_ttl_ / 2}; }
   /// The cost says for which tier, and for which weight.

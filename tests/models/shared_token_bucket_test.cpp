@@ -41,28 +41,26 @@ class SharedTokenBucketModel final : public BucketModel<SharedTokenBucket, Spent
   }
 
   std::vector<Verb> verbs() override {
-    return {{"configure", 2, [this] { configure_sometimes(); }, true},
-            {"config", 1, [this] { config(); }, true},
-            {"acquire", 8, [this] { request(draw_cost(), 0); }},
-            {"peek", 3, [this] { peek(draw_cost()); }, true},
-            {"reserve", 6, [this] { request(draw_cost(), draw_span()); }},
-            {"refund", 5, [this] { refund(); }},
-            {"settle", 3, [this] { settle(); }},
-            {"penalize", 1, [this] { penalize(); }},
-            {"block", 1, [this] { block(); }},
-            {"reward", 1, [this] { reward(); }},
-            {"reset", 1,
-             [this] {
-               if (random_.one_in(4)) reset();
-             }},
-            {"correct the clock", 1, [this] {
-               if (is_set()) life_.correct_clock(to_time(stands_from()));
-             }}};
+    return {{"configure", 8, [this] { configure_sometimes(); }, true},
+            {"config", 4, [this] { config(); }, true},
+            {"acquire", 32, [this] { request(draw_cost(), 0); }},
+            {"peek", 12, [this] { peek(draw_cost()); }, true},
+            {"reserve", 24, [this] { request(draw_cost(), draw_span()); }},
+            {"refund", 20, [this] { refund(); }},
+            {"settle", 12, [this] { settle(); }},
+            {"penalize", 4, [this] { penalize(); }},
+            {"block", 4, [this] { block(); }},
+            {"reward", 4, [this] { reward(); }},
+            {"reset", 1, [this] { reset(); }}};
   }
   Moves moves() const override {
     const Span full{static_cast<Word>(limit() / refill()) + 2};
     const bool is_kept = keep_alive_ == SharedTokenBucket::default_keep_alive;
     return {full / 20, is_kept ? full : keep_alive_ * 3 / 2, life_.farthest_back()};
+  }
+  std::optional<Time> edge() const override {
+    if (!is_set()) return {};
+    return to_time(stands_from());
   }
   Callers callers() const override {
     return {most_cost_, Span{period() * 3 * most_cost_ / refill()}};

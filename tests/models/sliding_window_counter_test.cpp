@@ -77,23 +77,19 @@ class CounterModel final : public Model {
   }
 
   std::vector<Verb> verbs() override {
-    return {{"acquire", 12, [this] { ask(true); }},
-            {"peek", 3, [this] { ask(false); }, true},
-            {"refund", 3, [this] { refund(); }},
-            {"settle", 3, [this] { settle(); }},
-            {"reward", 1, [this] { reward(); }},
-            {"penalize", 1, [this] { penalize(); }},
-            {"block", 1, [this] { block(); }},
-            {"reset", 1, [this] { reset(); }},
-            {"correct the clock", 1, [this] {
-               const Word edge = counts_.window * counts_.span - Rule::max_ahead;
-               if (edge > 0) life_.correct_clock(to_time(edge));
-             }}};
+    return {{"acquire", 12, [this] { ask(true); }}, {"peek", 3, [this] { ask(false); }, true},
+            {"refund", 3, [this] { refund(); }},    {"settle", 3, [this] { settle(); }},
+            {"reward", 1, [this] { reward(); }},    {"penalize", 1, [this] { penalize(); }},
+            {"block", 1, [this] { block(); }},      {"reset", 1, [this] { reset(); }}};
   }
   Moves moves() const override {
     const Span span{counts_.span};
     return {span / 3 + Span{1}, 3 * span,
             std::min(life_.draw_back(span), life_.now().time_since_epoch())};
+  }
+  std::optional<Time> edge() const override {
+    const Word edge = counts_.window * counts_.span - Rule::max_ahead;
+    return edge > 0 ? std::optional(to_time(edge)) : std::nullopt;
   }
   Callers callers() const override {
     return {most_cost_, Span{counts_.span * 6 * most_cost_ / most_limit_}};

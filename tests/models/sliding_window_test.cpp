@@ -158,26 +158,25 @@ class SlidingWindowModel final : public Model {
   }
 
   std::vector<Verb> verbs() override {
-    return {{"acquire", 12, [this] { ask(draw_cost(), 0, Spends::yes); }},
-            {"peek", 3, [this] { ask(draw_cost(), 0, Spends::no); }, true},
-            {"reserve", 5, [this] { ask(draw_cost(), life_.random.between(0, 150), Spends::yes); }},
-            {"cancel", 1, [this] { cancel(); }},
-            {"refund", 2, [this] { refund(); }},
-            {"settle", 2, [this] { settle(); }},
-            {"reward", 1, [this] { reward(); }},
-            {"block", 1, [this] { block(); }},
-            {"reset", 1,
-             [this] {
-               if (life_.random.one_in(4)) reset();
-             }},
-            {"correct the clock", 1,
-             [this] { life_.correct_clock(to_time(log_.stamp - SlidingWindowRule::max_ahead)); }}};
+    return {
+        {"acquire", 48, [this] { ask(draw_cost(), 0, Spends::yes); }},
+        {"peek", 12, [this] { ask(draw_cost(), 0, Spends::no); }, true},
+        {"reserve", 20, [this] { ask(draw_cost(), life_.random.between(0, 150), Spends::yes); }},
+        {"cancel", 4, [this] { cancel(); }},
+        {"refund", 8, [this] { refund(); }},
+        {"settle", 8, [this] { settle(); }},
+        {"reward", 4, [this] { reward(); }},
+        {"block", 4, [this] { block(); }},
+        {"reset", 1, [this] { reset(); }}};
   }
   Moves moves() const override {
     const bool far = !life_.random.one_in(3);
     const Span most{far ? 2 * SlidingWindowRule::max_ahead : 100};
     return {Span{25}, Span{400}, std::min(most, life_.farthest_back()),
             far ? std::uint64_t{10} : 25};
+  }
+  std::optional<Time> edge() const override {
+    return to_time(log_.stamp - SlidingWindowRule::max_ahead);
   }
   Callers callers() const override {
     const auto& [limit, span] = all_[0][0];

@@ -32,13 +32,12 @@ class SlotLockModel final : public Model {
             {"peek", 3, [this] { ask(life_.patient ? patient_wait_ : draw_wait(), false); }, true},
             {"cancel", 5, [this] { cancel(); }, is_disturbed_},
             {"block", 1, [this] { block(); }, is_disturbed_},
-            {"reset", 1, [this] { reset(); }, is_disturbed_},
-            {"correct the clock", 1,
-             [this] { life_.correct_clock(written_ - Span{SlotLockRule::max_ahead}); }}};
+            {"reset", 1, [this] { reset(); }, is_disturbed_}};
   }
   Moves moves() const override {
     return {interval_, 4 * interval_, life_.draw_back(2 * interval_)};
   }
+  std::optional<Time> edge() const override { return written_ - Span{SlotLockRule::max_ahead}; }
   Callers callers() const override { return {1, 6 * interval_}; }
   Decision ask(Word) override { return ask(patient_wait_, true); }
 

@@ -55,27 +55,24 @@ class TokenBucketModel final : public BucketModel<TokenBucket, Bucket> {
   }
 
   std::vector<Verb> verbs() override {
-    return {{"acquire", 10, [this] { ask_any(false); }},
-            {"peek", 3, [this] { peek(draw_cost()); }, true},
-            {"reserve", 6, [this] { ask_any(true); }},
-            {"acquire up to", 3, [this] { ask_up_to(); }},
-            {"refund", 4, [this] { refund(); }},
-            {"settle", 3, [this] { settle(); }},
-            {"penalize", 1, [this] { penalize(); }},
-            {"block", 1, [this] { block(); }},
-            {"reward", 1, [this] { reward(); }},
-            {"reset", 1,
-             [this] {
-               if (random_.one_in(4)) reset();
-             }},
-            {"correct the clock", 1, [this] {
-               if (state_.known)
-                 life_.correct_clock(to_time(stands_from(ahead(random_.one_in(2)))));
-             }}};
+    return {{"acquire", 40, [this] { ask_any(false); }},
+            {"peek", 12, [this] { peek(draw_cost()); }, true},
+            {"reserve", 24, [this] { ask_any(true); }},
+            {"acquire up to", 12, [this] { ask_up_to(); }},
+            {"refund", 16, [this] { refund(); }},
+            {"settle", 12, [this] { settle(); }},
+            {"penalize", 4, [this] { penalize(); }},
+            {"block", 4, [this] { block(); }},
+            {"reward", 4, [this] { reward(); }},
+            {"reset", 1, [this] { reset(); }}};
   }
   Moves moves() const override {
     const Word full = bucket().quota().full_after().count();
     return {Span{full / 20 + 2}, Span{full + 2}, life_.farthest_back()};
+  }
+  std::optional<Time> edge() const override {
+    if (!state_.known) return {};
+    return to_time(stands_from(ahead(random_.one_in(2))));
   }
   Callers callers() const override {
     const Quota& quota = bucket().quota();

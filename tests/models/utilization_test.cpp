@@ -142,23 +142,20 @@ class UtilizationModel final : public Model {
         samples_(setting_) {}
 
   std::vector<Verb> verbs() override {
-    return {{"sample", 10, [this] { sample(); }},
-            {"shed", 4, [this] { shed(); }},
-            {"peek", 2, [this] { peek(); }},
-            {"report", 2, [this] { report(); }},
-            {"reset", 1,
-             [this] {
-               if (life_.random.one_in(4)) reset();
-             }},
-            {"correct the clock", 1, [this] {
-               const Word last = samples_.last(life_.tick());
-               if (last > 0) life_.correct_clock(to_time(last - UtilizationRule::max_ahead));
-             }}};
+    return {{"sample", 40, [this] { sample(); }},
+            {"shed", 16, [this] { shed(); }},
+            {"peek", 8, [this] { peek(); }},
+            {"report", 8, [this] { report(); }},
+            {"reset", 1, [this] { reset(); }}};
   }
   Moves moves() const override {
     const Span gap{setting_.max_gap};
     const bool rests = life_.random.one_in(5);
     return {gap, rests ? Span{setting_.rest_after} + gap : 4 * gap, life_.draw_back(gap)};
+  }
+  std::optional<Time> edge() const override {
+    const Word last = samples_.last(life_.tick());
+    return last > 0 ? std::optional(to_time(last - UtilizationRule::max_ahead)) : std::nullopt;
   }
   /// Each answer is required to be the one predicted, the order of the tiers with it.
   void judge(const History&) override {}
