@@ -103,7 +103,8 @@ TEST_CASE("a key has two parts of 1 byte to 1 MiB, stored as keyed hashes from 1
 
 TEST_CASE("different keys render differently, and use only bytes that mean nothing to Redis",
           "[core][key][C-086]") {
-  test::Random random("different keys render differently, and use only bytes that mean nothing");
+  test::Random random(
+      "different keys render differently, and use only bytes that mean nothing to Redis");
   CAPTURE(random.repeat());
   constexpr std::string_view alphabet("{}:%#\r\n\0a0 \xff'\"", 13);
   std::map<std::string, std::pair<std::string, std::string>> seen;

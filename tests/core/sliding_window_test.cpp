@@ -87,29 +87,6 @@ TEST_CASE("a charge ends at the most that is counted, and what is given back at 
                  {0s, back(Word{1} << 52, 1, 0s), admitted(1, 0s), {Rule::max_units, 1}}});
 }
 
-TEST_CASE("a ring grows with its places, and its oldest entries are used again once they have left",
-          "[core][sliding_window]") {
-  Kernel kernel = windows({{100, 1s}, {1000, 60s}});
-  Word entry = 0;
-  for (int i = 0; i < 5; ++i) kernel.ask(Span{i}, acquire(1));
-  // Five that have left, so that the ring is turned when it grows.
-  for (int i = 0; i < 7; ++i) kernel.ask(60s + Span{i}, acquire(1));
-  CHECK(kernel.state[capacity_word] == 8);
-  CHECK(kernel.state[next_word] == 4);
-  CHECK(kernel.state[sequence_word] == 13);
-  entry = 12;
-  for (int i = 7; i < 600; ++i) {
-    const Span at = 60s + Span{i} * 20'000;
-    const Word within = i - std::max(7, i - 49) + (i < 50 ? 7 : i == 50 ? 6 : 0);  // of a second
-    INFO(i);
-    CHECK(kernel.ask(at, acquire(1)) == admitted(100 - within - 1, 60s));
-    CHECK(kernel.output == logged(0, ++entry, at, {100 - within - 1, 1000 - i - 1}));
-  }
-  CHECK(kernel.state[capacity_word] == 1000);  // as many units as are admitted
-  CHECK(kernel.ask(73s, back(1, 13, 60s + Span{7 * 20'000})) == admitted(100, 58s + 980ms));
-  CHECK(kernel.output == Output{1, 100, 401});
-}
-
 TEST_CASE("a full log waits until its oldest entry leaves the longest window",
           "[core][sliding_window]") {
   const Word many = Word{1} << 40;

@@ -55,22 +55,6 @@ TEST_CASE("who came first has its turn first, and who finds nobody in line leave
                  {2s, peek, fine(0s), {0, 0, 0, 0}}});
 }
 
-TEST_CASE("who knows that the limit has units for all ahead need not wait for them",
-          "[core][wait_line]") {
-  check_moments(
-      Kernel(),
-      {{0s, enter(1, 0s, ttl, 3), fine(3s), {0, 0, 0, 0}},
-       {0s, enter(2, 1s, ttl, 2), fine(3s), {3, 1, 0, us(3s)}},
-       {0s, enter(3, 2s), fine(3s), {5, 1, 0, us(3s)}},
-       {0s, turn_with(4, 3, 2s), not_yet(3s, 3s), {5, 1, 0, us(3s)}},
-       {0s, turn_with(5, 3, 2s, 4), fine(3s), {5, 1, 4, us(3s)}},
-       {0s, turn_with(6, 2, 1s), not_yet(3s, 3s), {3, 1, 4, us(3s)}},  // as many, but granted since
-       {0s, turn_with(7, 2, 1s), fine(3s), {3, 1, 5, us(3s)}},
-       {0s, turn_with(7, 9, 3s), not_yet(3s, 3s), {3, 1, 5, us(3s)}},
-       {0s, turn_with(8, 9, 3s), fine(3s), {3, 1, 6, us(3s)}},  // without a place, and counted
-       {0s, turn(1, 0s), fine(0s), {0, 0, 7, 0}}});
-}
-
 TEST_CASE("the count of what was granted begins again", "[core][wait_line]") {
   Kernel kernel;
   kernel.ask(0s, enter(1, 0s));

@@ -31,15 +31,24 @@ std::vector<Subject> all_subjects() {
   return all;
 }
 
+/// A server of its own, and the draws of the test case that runs.
+struct Trial {
+  Random random{Catch::getResultCapture().getCurrentTestName()};
+  RedisServer server{};
+  RedisClient client{server.unix_socket()};
+
+  void require_none(const std::optional<std::string>& difference) const {
+    INFO(random.repeat() << "\n" << difference.value_or(""));
+    CHECK_FALSE(difference.has_value());
+  }
+};
+
 /// Runs the comparison, and requires that it has met every situation.
-void check_alike(std::span<const Subject> subjects, const std::string& name, std::size_t decisions,
-                 Random& random) {
-  static const RedisServer server;
-  RedisClient client(server.unix_socket());
-  Twin twin(client, driven_scripts(), subjects, random);
-  const auto difference = twin.run(decisions);
-  INFO(name << ": " << difference.value_or(""));
-  CHECK_FALSE(difference.has_value());
+void check_alike(Trial& on, std::span<const Subject> subjects, const std::string& name,
+                 std::size_t decisions) {
+  Twin twin(on.client, driven_scripts(), subjects, on.random);
+  INFO(name);
+  on.require_none(twin.run(decisions));
   const TwinCounts& counts = twin.counts();
   std::printf(
       "twin, %s: %zu decisions, %zu steps, %zu plans, %zu asked again; %zu allowed, %zu refused, "
@@ -72,70 +81,47 @@ void check_alike(std::span<const Subject> subjects, const std::string& name, std
 TEST_CASE("kernel and twin decide alike, to the integer and to the byte",
           "[twin][redis][C-020][C-021][C-022][C-024][C-025][C-028][C-029][C-061]") {
   if (redis_left_out()) return;
-  Random random("kernel and twin decide alike, to the integer and to the byte");
-  CAPTURE(random.repeat());
+  Trial on;
   for (const Subject& subject : all_subjects()) {
-    check_alike({&subject, 1}, std::string(subject.rows[0]->name), scaled(50'000, 2'000), random);
+    check_alike(on, {&subject, 1}, std::string(subject.rows[0]->name), scaled(50'000, 2'000));
   }
 }
 
 TEST_CASE("plans over every kind of state decide alike, all or nothing", "[twin][redis]") {
   if (redis_left_out()) return;
-  Random random("plans over every kind of state decide alike, all or nothing");
-  CAPTURE(random.repeat());
-  check_alike(all_subjects(), "all kinds", scaled(50'000, 2'000), random);
+  Trial on;
+  check_alike(on, all_subjects(), "all kinds", scaled(50'000, 2'000));
 }
 
 TEST_CASE("a word that no rule has written makes a state corrupt when it is met", "[twin][redis]") {
   if (redis_left_out()) return;
-  Random random("a word that no rule has written makes a state corrupt when it is met");
-  CAPTURE(random.repeat());
-  const RedisServer server;
-  RedisClient client(server.unix_socket());
-  const auto difference =
-      check_spoilt(client, driven_scripts(), all_subjects(), scaled(5'000, 500), random);
-  INFO(difference.value_or(""));
-  CHECK_FALSE(difference.has_value());
+  Trial on;
+  on.require_none(
+      check_spoilt(on.client, driven_scripts(), all_subjects(), scaled(5'000, 500), on.random));
 }
 
 TEST_CASE("a spoilt idempotency record is an error, means nothing any more, or is repeated",
           "[twin][redis]") {
   if (redis_left_out()) return;
-  Random random("a spoilt idempotency record is an error, means nothing any more, or is repeated");
-  CAPTURE(random.repeat());
-  const RedisServer server;
-  RedisClient client(server.unix_socket());
-  const auto difference =
-      check_records(client, driven_scripts(), all_subjects(), scaled(5'000, 500), random);
-  INFO(difference.value_or(""));
-  CHECK_FALSE(difference.has_value());
+  Trial on;
+  on.require_none(
+      check_records(on.client, driven_scripts(), all_subjects(), scaled(5'000, 500), on.random));
 }
 
 TEST_CASE("of 4096 leases the last places are taken and given back alike", "[twin][redis]") {
   if (redis_left_out()) return;
-  Random random("of 4096 leases the last places are taken and given back alike");
-  CAPTURE(random.repeat());
-  const RedisServer server;
-  RedisClient client(server.unix_socket());
+  Trial on;
   for (std::size_t i = 0; i < scaled(20, 2); ++i) {
-    const auto difference = check_full_tables(client, driven_scripts(), all_subjects(), random);
-    INFO(difference.value_or(""));
-    CHECK_FALSE(difference.has_value());
+    on.require_none(check_full_tables(on.client, driven_scripts(), all_subjects(), on.random));
   }
 }
 
 TEST_CASE("a script decides at the server's time, whatever a client sends",
           "[twin][redis][C-008][C-009]") {
   if (redis_left_out()) return;
-  Random random("a script decides at the server's time, whatever a client sends");
-  CAPTURE(random.repeat());
-  RedisServer server;
-  RedisClient client(server.unix_socket());
+  Trial on;
   for (const Subject& subject : subjects()) {
-    const auto difference =
-        check_server_time(client, join(read_lua_files()), {&subject, 1}, random);
-    INFO(difference.value_or(""));
-    CHECK_FALSE(difference.has_value());
+    on.require_none(check_server_time(on.client, join(read_lua_files()), {&subject, 1}, on.random));
   }
 }
 
