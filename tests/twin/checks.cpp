@@ -96,7 +96,7 @@ std::optional<std::string> check_spoilt(RedisClient& client, const Scripts& scri
     if (is_cell(subject.kind())) continue;
     const Configuration config = draw_config(random, subject);
     const Ask ask = draw_often_taking(random, subject, config, random.one_in(2));
-    const std::size_t head = twin.head_of(*ask.row);
+    const std::size_t head = head_of(twin.heads(), *ask.row);
     const Word begin = random.between(0, word_limit - 1'000'000);
     Word now = begin;
     const std::string grown = grow(random, subject, config, now);

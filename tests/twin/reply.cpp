@@ -51,9 +51,8 @@ std::string pack_verdicts(std::span<const Verdict> verdicts) {
   return bytes;
 }
 
-std::map<std::string, std::string, std::less<>> load_scripts(
-    RedisClient& client, const std::map<std::string, std::string, std::less<>>& scripts) {
-  std::map<std::string, std::string, std::less<>> shas;
+Scripts load_scripts(RedisClient& client, const Scripts& scripts) {
+  Scripts shas;
   for (const auto& [name, text] : scripts) {
     const RedisReply reply = client({"SCRIPT", "LOAD", text});
     if (reply.is_error()) throw std::runtime_error(name + ".lua: " + reply.text);

@@ -1,12 +1,12 @@
 // What a script's reply must be, and in what it differs. Threading: pure functions.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
 
 #include "tests/support/redis_client.hpp"
+#include "tests/twin/scripts.hpp"
 #include "tests/twin/wire.hpp"
 
 namespace sluice::test {
@@ -21,7 +21,6 @@ namespace sluice::test {
 [[nodiscard]] std::string pack_verdicts(std::span<const Verdict> verdicts);
 
 /// Loads each script and returns its hash by its name. Throws if one cannot be loaded.
-[[nodiscard]] std::map<std::string, std::string, std::less<>> load_scripts(
-    RedisClient& client, const std::map<std::string, std::string, std::less<>>& scripts);
+[[nodiscard]] Scripts load_scripts(RedisClient& client, const Scripts& scripts);
 
 }  // namespace sluice::test

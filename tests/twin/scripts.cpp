@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "backends/redis/scripts/script_joiner.hpp"
+#include "tests/twin/wire.hpp"
 
 namespace sluice::test {
 namespace {
@@ -62,14 +63,19 @@ Scripts join(const LuaFiles& files, std::span<const Operation* const> more) {
   return scripts;
 }
 
-std::map<std::string, std::size_t, std::less<>> read_heads(const Scripts& scripts) {
-  std::map<std::string, std::size_t, std::less<>> heads;
+Heads read_heads(const Scripts& scripts) {
+  Heads heads;
   const std::regex naming("local head_words = ([0-9]+)");
   for (const auto& [name, text] : scripts) {
     std::smatch found;
     if (std::regex_search(text, found, naming)) heads[name] = std::stoul(found[1].str());
   }
   return heads;
+}
+
+std::size_t head_of(const Heads& heads, const Operation& row) {
+  const auto found = heads.find(script_name(row));
+  return found == heads.end() ? 0 : found->second;
 }
 
 void drive_clock(LuaFiles& files) {

@@ -27,7 +27,9 @@ using Scripts = std::map<std::string, std::string, std::less<>>;
 [[nodiscard]] Scripts join(const LuaFiles& files, std::span<const Operation* const> more = {});
 
 /// How many words of a variable state the driver looks at before the rule, by the script's name.
-[[nodiscard]] std::map<std::string, std::size_t, std::less<>> read_heads(const Scripts& scripts);
+using Heads = std::map<std::string, std::size_t, std::less<>>;
+[[nodiscard]] Heads read_heads(const Scripts& scripts);
+[[nodiscard]] std::size_t head_of(const Heads& heads, const Operation& row);
 
 /// Makes the scripts take the time from their last argument, so that a test drives it.
 void drive_clock(LuaFiles& files);

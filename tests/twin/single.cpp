@@ -37,11 +37,6 @@ SingleTwin::SingleTwin(RedisClient& client, const Scripts& scripts, Random& rand
       shas_(load_scripts(client, scripts)),
       heads_(read_heads(scripts)) {}
 
-std::size_t SingleTwin::head_of(const Operation& row) const {
-  const auto found = heads_.find(script_name(row));
-  return found == heads_.end() ? 0 : found->second;
-}
-
 std::optional<std::string> SingleTwin::compare(const Ask& ask, const std::string& raw, Word now,
                                                bool or_corrupt) {
   const Operation& row = *ask.row;
@@ -55,7 +50,7 @@ std::optional<std::string> SingleTwin::compare(const Ask& ask, const std::string
   const std::string left = client_({"GET", key}).text;
   const Word ttl = client_({"PTTL", key}).integer;
 
-  const Loaded loaded = load(raw, false, row.kind, head_of(row));
+  const Loaded loaded = load(raw, false, row.kind, head_of(heads_, row));
   Effects effects;
   Verdict verdict{loaded.status, 0, 0, 0};
   if (loaded.status > 0) {

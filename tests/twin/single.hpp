@@ -1,7 +1,6 @@
 // One request of one step, compared on a state of the test's choosing. Threading: one thread.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -40,9 +39,7 @@ class SingleTwin {
   /// `scripts` take the time from their last argument.
   SingleTwin(RedisClient& client, const Scripts& scripts, Random& random);
 
-  /// How many words of its state a driver looks at before the operation's rule.
-  [[nodiscard]] std::size_t head_of(const Operation& row) const;
-
+  [[nodiscard]] const Heads& heads() const noexcept { return heads_; }
   /// Decides on this state, whose key has no time to live: reply, state and time to live must be
   /// the kernel's. `or_corrupt`: or the script may call the state corrupt. Returns the difference.
   [[nodiscard]] std::optional<std::string> compare(const Ask& ask, const std::string& raw, Word now,
@@ -51,8 +48,8 @@ class SingleTwin {
  private:
   RedisClient& client_;
   Random& random_;
-  std::map<std::string, std::string, std::less<>> shas_;
-  std::map<std::string, std::size_t, std::less<>> heads_;
+  Scripts shas_;
+  Heads heads_;
 };
 
 }  // namespace sluice::test

@@ -70,8 +70,7 @@ void Twin::tamper(Slot& slot) {
   constexpr std::string_view ttl = "1000000000";
   slot.wrong_type = random_.one_in(12);
   const StateKind kind = slot.subject->kind();
-  const auto head = heads_.find(script_name(*slot.subject->rows[0]));
-  const std::string raw = draw_state(random_, kind, head == heads_.end() ? 0 : head->second,
+  const std::string raw = draw_state(random_, kind, head_of(heads_, *slot.subject->rows[0]),
                                      slot.raw, slot.config, now_);
   client_.append({"DEL", slot.key});
   if (slot.wrong_type) {
@@ -212,9 +211,7 @@ std::string Twin::foresee(const Request& request, Pending& pending) {
   const Operation& row = *request.row;
   Slot& slot = *request.slot;
   const auto& table = request.table;
-  const auto head = heads_.find(script_name(row));
-  const Loaded loaded =
-      load(slot.raw, slot.wrong_type, row.kind, head == heads_.end() ? 0 : head->second);
+  const Loaded loaded = load(slot.raw, slot.wrong_type, row.kind, head_of(heads_, row));
   for (std::size_t i = 0; i < std::min<std::size_t>(loaded.words.size(), 6); ++i) {
     if (loaded.words[i] <= now_) continue;  // or below zero, in a corrupt state
     const Word ahead = loaded.words[i] - now_;

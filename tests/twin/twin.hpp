@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstddef>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -12,6 +11,7 @@
 
 #include "sluice/extend/operation.hpp"
 #include "tests/support/redis_client.hpp"
+#include "tests/twin/scripts.hpp"
 #include "tests/twin/tamper.hpp"
 #include "tests/twin/wire.hpp"
 
@@ -36,8 +36,6 @@ struct TwinCounts {
 
 class Twin {
  public:
-  using Scripts = std::map<std::string, std::string, std::less<>>;
-
   /// `scripts` take the time from their last argument; the subjects' rows are the kernels.
   Twin(RedisClient& client, const Scripts& scripts, std::span<const Subject> subjects,
        Random& random);
@@ -109,8 +107,8 @@ class Twin {
   std::optional<std::string> read_all();
 
   RedisClient& client_;
-  std::map<std::string, std::string, std::less<>> shas_;
-  std::map<std::string, std::size_t, std::less<>> heads_;
+  Scripts shas_;
+  Heads heads_;
   Random& random_;
   std::vector<Slot> slots_;
   std::vector<Pending> pending_;
@@ -126,29 +124,27 @@ class Twin {
 /// Asks about states with words, behind those that the driver looks at, that no rule has written:
 /// whoever meets one calls the state corrupt and leaves it as it is. A twin that reads more at a
 /// time than its kernel may meet one where the kernel does not. Returns the first difference.
-[[nodiscard]] std::optional<std::string> check_spoilt(RedisClient& client,
-                                                      const Twin::Scripts& scripts,
+[[nodiscard]] std::optional<std::string> check_spoilt(RedisClient& client, const Scripts& scripts,
                                                       std::span<const Subject> subjects,
                                                       std::size_t decisions, Random& random);
 
 /// Asks about tables of leases of which no place is free, or one, whole and torn within a place.
 /// Returns the first difference; nothing without leases among the subjects.
 [[nodiscard]] std::optional<std::string> check_full_tables(RedisClient& client,
-                                                           const Twin::Scripts& scripts,
+                                                           const Scripts& scripts,
                                                            std::span<const Subject> subjects,
                                                            Random& random);
 
 /// Asks for plans under ids whose records were spoilt: of another type or kind, torn, too short, of
 /// another plan, too old, or with words that no plan can have. Returns the first difference.
-[[nodiscard]] std::optional<std::string> check_records(RedisClient& client,
-                                                       const Twin::Scripts& scripts,
+[[nodiscard]] std::optional<std::string> check_records(RedisClient& client, const Scripts& scripts,
                                                        std::span<const Subject> subjects,
                                                        std::size_t decisions, Random& random);
 
 /// Runs scripts with the server's own clock: each must decide at an instant between two readings
 /// of TIME, whatever the last argument says, and as the kernel does. Returns the first difference.
 [[nodiscard]] std::optional<std::string> check_server_time(RedisClient& client,
-                                                           const Twin::Scripts& scripts,
+                                                           const Scripts& scripts,
                                                            std::span<const Subject> subjects,
                                                            Random& random);
 
