@@ -3,6 +3,7 @@
 
 #include "sluice/decision.hpp"
 #include "sluice/key.hpp"
+#include "src/core/text.hpp"
 #include "tests/catch.hpp"
 
 using namespace sluice;
@@ -31,6 +32,23 @@ TEST_CASE("a decision reads as a line of a log", "[core][text]") {
   d = {.allowed = true, .step = 1, .part = 2, .limit = 5, .remaining = 4, .retry_after = 2s};
   CHECK(to_string(d) == "allowed in 2 s, 4 of 5 left, step 1, part 2, from other");
   CHECK(written(d) == to_string(d));
+}
+
+TEST_CASE("a span reads in the largest unit of which it is a whole number, from a minute on",
+          "[core][text]") {
+  for (const auto& [span, text] :
+       std::vector<std::pair<Span, const char*>>{{0us, "0 s"},
+                                                 {7us, "7 us"},
+                                                 {1500us, "1.5 ms"},
+                                                 {90'500ms, "90.5 s"},
+                                                 {1min, "1 min"},
+                                                 {90min, "90 min"},
+                                                 {1h, "1 h"},
+                                                 {-2s, "-2 s"},
+                                                 {Span::max(), "for ever"},
+                                                 {Span::min(), "-for ever"}}) {
+    CHECK(detail::text_of(span) == text);
+  }
 }
 
 TEST_CASE("every source has a name of its own", "[core][text]") {

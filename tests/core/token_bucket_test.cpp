@@ -82,6 +82,14 @@ TEST_CASE("a reservation is granted for when its tokens are there", "[core][toke
                  {150ms, reserve(1, 250ms), admitted(0, 750ms, 250ms)}});
 }
 
+TEST_CASE("a limit that cannot be told twice over is an error of the full form",
+          "[core][token_bucket]") {
+  constexpr Word too_large = Word{1} << 51;
+  check_errors(Errc::invalid_argument,
+               {{&token_bucket_reserve, {1, 1, too_large, 1, 0, 60'000'000, 0, 1}},
+                {&token_bucket_refund, {1, 1, too_large, 1, 1, 1, 0, start}}});
+}
+
 TEST_CASE("what a lagging clock settles, any instant of the lag decides alike",
           "[core][property]") {
   Random random("what a lagging clock settles, any instant of the lag decides alike");

@@ -82,6 +82,9 @@ TEST_CASE("places are used again, and the state grows with those that live at on
     kernel.ask(client * 1s, enter(client, client * 1s, 2s));  // two at once
   }
   CHECK(kernel.state.size() <= Rule::first_place + 3 * Rule::place_words);
+  for (Word client = 1; client <= 100; ++client) kernel.ask(200s, enter(client, 200s, 2s));
+  kernel.ask(300s, enter(1, 300s));
+  CHECK(kernel.state[0] <= 2);  // places that are looked at
 }
 
 TEST_CASE("states that contradict themselves are corrupt", "[core][wait_line]") {
