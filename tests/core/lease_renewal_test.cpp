@@ -351,7 +351,16 @@ class World {
   bool set_back_ = false;
 };
 
-void check_all(std::map<std::string, std::size_t>& seen) {
+/// Lives in many worlds, and requires that everything has occurred.
+void live(void (World::*run)(int)) {
+  Random random(Catch::getResultCapture().getCurrentTestName());
+  CAPTURE(random.repeat());
+  std::map<std::string, std::size_t> seen;
+  for (std::size_t life = 0; life < scaled(300, 30); ++life) {
+    World world(random);
+    (world.*run)(300);
+    for (const auto& [what, times] : world.seen) seen[what] += times;
+  }
   for (const char* what :
        {"renewed", "gone", "unanswered", "told", "given back", "by hand", "failed", "set back"}) {
     CAPTURE(what);
@@ -363,29 +372,12 @@ void check_all(std::map<std::string, std::size_t>& seen) {
 
 TEST_CASE("leases are renewed when they are due, and who has lost one is told at its end, once",
           "[core][leases][model]") {
-  Random random(
-      "leases are renewed when they are due, and who has lost one is told at its end, once");
-  CAPTURE(random.repeat());
-  std::map<std::string, std::size_t> seen;
-  for (std::size_t life = 0; life < scaled(300, 30); ++life) {
-    World world(random);
-    world.run(300);
-    for (const auto& [what, times] : world.seen) seen[what] += times;
-  }
-  check_all(seen);
+  live(&World::run);
 }
 
 TEST_CASE("a renewer's thread sleeps no longer than until the next lease is due, or is lost",
           "[core][leases][model]") {
-  Random random("a renewer's thread sleeps no longer than until the next lease is due, or is lost");
-  CAPTURE(random.repeat());
-  std::map<std::string, std::size_t> seen;
-  for (std::size_t life = 0; life < scaled(300, 30); ++life) {
-    World world(random);
-    world.run_by_thread(300);
-    for (const auto& [what, times] : world.seen) seen[what] += times;
-  }
-  check_all(seen);
+  live(&World::run_by_thread);
 }
 
 }  // namespace sluice::test

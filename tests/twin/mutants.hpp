@@ -9,7 +9,7 @@
 // A section is "piece", "operation", "fast" or "fast_plan" with its name, as in the Lua file, or
 // "kernel" with a file of C++. Indentation counts neither there nor here, nor do spaces around a
 // code. In a code \n ends a line, and \\ is a backslash. A bug that means the same as the original
-// has no place here: the run would fail, because nothing can catch it. Nor has one that some two
+// has no place here: the run would fail, because nothing can catch it. Nor has one that some four
 // hundred requests find, beside a bug of its section that hides better.
 // Threading: pure functions.
 #pragma once
