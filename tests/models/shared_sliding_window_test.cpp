@@ -10,6 +10,7 @@
 #include "sluice/rules/sliding_window.hpp"
 #include "src/testing/grants.hpp"
 #include "tests/models/driver.hpp"
+#include "tests/models/window_log.hpp"
 
 using namespace sluice;
 using namespace sluice::test;
@@ -135,11 +136,12 @@ class SharedWindowModel final : public Model {
 
   /// Every interval between two permits, but for what was rewarded.
   void judge(const History& history) override {
-    std::ranges::stable_sort(permits_, {}, &Permit::time);
-    for (auto first = permits_.begin(); first != permits_.end(); ++first) {
+    std::vector<Permit>& permits = log_.entries;
+    std::ranges::stable_sort(permits, {}, &Permit::time);
+    for (auto first = permits.begin(); first != permits.end(); ++first) {
       Permit all = *first;  // those of the interval: decided first, under the largest rate
       Word sum = 0;
-      for (auto last = first; last != permits_.end(); ++last) {
+      for (auto last = first; last != permits.end(); ++last) {
         const Word length = last->time - first->time + 1;
         if (length > longest_) break;
         all = {last->time, std::min(all.decided, last->decided), std::max(all.rate, last->rate)};
@@ -161,9 +163,9 @@ class SharedWindowModel final : public Model {
     Word time;
     Word decided;
     Word rate;  // in force then
-    Word number = 0;
     Word units = 0;
     Word own = 0;  // without what was charged beyond the rate
+    Word number = 0;
   };
 
   /// An interval as short as any that was in force holds the largest rate at most. One as long as a
@@ -201,13 +203,12 @@ class SharedWindowModel final : public Model {
 
   [[nodiscard]] const SharedSlidingWindow& client() { return clients_[life_.random.below(2)]; }
   [[nodiscard]] Word now() const { return life_.tick(); }
-  [[nodiscard]] Word newest() const { return permits_.empty() ? 0 : permits_.back().time; }
   Word draw_cost() { return life_.random.between(1, std::min(limits_.rate().permits, Word{4})); }
 
-  /// What the log has written over, since it had left the longest interval.
-  [[nodiscard]] bool has_lost() const { return std::ssize(permits_) > size_; }
   /// In a longer interval, what the log has lost counts as if the rate had been used up.
-  [[nodiscard]] bool is_exact() const { return is_exact_ && !(longest() > span_ && has_lost()); }
+  [[nodiscard]] bool is_exact() const {
+    return is_exact_ && !(longest() > span_ && log_.has_lost());
+  }
   /// The longest interval that is looked at.
   [[nodiscard]] Word longest() const {
     return std::ranges::max(limits_.at(now()), {}, &Limit::span).span;
@@ -218,97 +219,55 @@ class SharedWindowModel final : public Model {
   /// As the store counts them, under `longest()`; to be called with each change of the log.
   void wrote() {
     span_ = longest();
-    if (ring_ == 0) ring_ = std::min(SlidingWindowRule::first_entries, needed());
+    log_.open(needed());
   }
   void add(Word time, Word units) {
     wrote();
-    make_room(needed());
     until_ = std::max(until_, time + span_ + SlidingWindowRule::max_ahead);
-    const Word number = permits_.empty() ? 1 : permits_.back().number + 1;
-    permits_.push_back({time, now(), limits_.rate().permits, number, units, units});
-  }
-  /// A full log doubles while its oldest grant counts.
-  void make_room(Word most) {
-    if (size_ < ring_) {
-      ++size_;
-    } else if (permits_[permits_.size() - static_cast<std::size_t>(size_)].time > now() - span_) {
-      ring_ = ring_ < most && most < 2 * ring_ ? most : 2 * ring_;
-      ++size_;
-    }
-  }
-  /// The newest grants without units are taken out.
-  void trim() {
-    while (size_ > 0 && permits_.back().units == 0) {
-      permits_.pop_back();
-      --size_;
-    }
-  }
-  static Word take(Permit& permit, Word most) {
-    const Word units = std::min(permit.units, most);
-    permit.units -= units;
-    permit.own = std::min(permit.own, permit.units);
-    return units;
+    log_.add({time, now(), limits_.rate().permits, units, units}, now() - span_, needed());
   }
   /// The grant, if it is in an interval that is looked at.
   [[nodiscard]] Permit* permit_of(const Reservation& grant) {
-    const auto found = std::ranges::find_if(permits_, [&](const Permit& permit) {
-      return permit.number == grant.state[1] && permit.time == grant.state[2];
-    });
-    const bool counts = found != permits_.end() && found->time > now() - longest();
-    return counts ? &*found : nullptr;
+    Permit* const found = log_.find(grant.state[1], grant.state[2]);
+    return found != nullptr && found->time > now() - longest() ? found : nullptr;
   }
   Word take(const Reservation& grant, Word most) {
     Permit* const permit = permit_of(grant);
     if (permit == nullptr) return 0;
-    if (permit != &permits_.back()) life_.saw("given back behind others");
-    const Word units = take(*permit, most);
-    if (units > 0) trim();
-    return units;
-  }
-  /// Of the newest ones.
-  Word reward_of(Word most) {
-    Word units = 0;
-    for (auto permit = permits_.rbegin();
-         permit != permits_.rend() && permit->time > now() - longest(); ++permit) {
-      units += take(*permit, most - units);
-    }
-    if (units > 0) trim();
+    if (permit != &log_.entries.back()) life_.saw("given back behind others");
+    const Word units = log_.take(*permit, most);
+    if (units > 0) log_.trim();
     return units;
   }
   /// A minute after its permits have left the longest interval, a log is as good as none.
   void forget() {
-    if (ring_ == 0 || now() < std::max(until_, block_)) return;
+    if (!log_.is_open() || now() < std::max(until_, block_)) return;
     life_.begin_history();
     begin_log();
     is_exact_ = knows_kept_;
     life_.saw("forgotten");
   }
   void begin_log() {
-    permits_.clear();
-    ring_ = size_ = span_ = until_ = 0;
+    log_ = {};
+    span_ = until_ = 0;
   }
 
-  [[nodiscard]] Word held(Word after) const {
-    Word sum = 0;
-    for (const Permit& one : permits_) sum += one.time > after ? one.units : 0;
-    return sum;
-  }
   /// The first instant, behind all that was granted, at which each of the limits has room.
   [[nodiscard]] Word fits_under(std::span<const Limit> limits, Word cost) const {
-    Word at = std::max(now(), newest());
+    Word at = std::max(now(), log_.newest());
     for (const Limit& limit : limits) {
-      const auto lacks = [&] { return held(at - limit.span) + cost > limit.permits; };
-      for (auto permit = permits_.begin(); permit != permits_.end() && lacks(); ++permit) {
+      const auto lacks = [&] { return log_.held(at - limit.span) + cost > limit.permits; };
+      for (auto permit = log_.entries.begin(); permit != log_.entries.end() && lacks(); ++permit) {
         at = std::max(at, permit->time + limit.span);
       }
     }
     return at;
   }
   [[nodiscard]] Word remaining(const std::vector<Limit>& limits) const {
-    if (std::max(newest(), block_) > now()) return 0;
+    if (std::max(log_.newest(), block_) > now()) return 0;
     Word least = word_limit;
     for (const Limit& limit : limits) {
-      least = std::min(least, std::max<Word>(0, limit.permits - held(now() - limit.span)));
+      least = std::min(least, std::max<Word>(0, limit.permits - log_.held(now() - limit.span)));
     }
     return least;
   }
@@ -330,9 +289,9 @@ class SharedWindowModel final : public Model {
     }
     if (d.allowed && cost > 0) {
       add(to_word(d.ready_at()), cost);
-      if (is_exact_) REQUIRE(d.state[1] == permits_.back().number);
-      permits_.back().number = d.state[1];
-      REQUIRE(d.state[2] == permits_.back().time);
+      if (is_exact_) REQUIRE(d.state[1] == log_.entries.back().number);
+      log_.entries.back().number = d.state[1];
+      REQUIRE(d.state[2] == log_.entries.back().time);
       if (grants_.size() == 6) grants_.erase(grants_.begin());
       grants_.push_back(d);
     }
@@ -342,7 +301,7 @@ class SharedWindowModel final : public Model {
                       .remaining = remaining(limits),
                       .retry_after = fits - now() - (allowed ? 0 : max_wait)});
     if (by_limits > by_rate) life_.saw("decided by a kept window");
-    if (allowed || newest() > now()) return d;
+    if (allowed || log_.newest() > now()) return d;
     REQUIRE((d.part == 0) == (by_rate == fits));
     REQUIRE((d.part == limits.size()) == (by_limits < fits));
     if (by_limits < fits) life_.saw("refused by the block");
@@ -513,7 +472,7 @@ class SharedWindowModel final : public Model {
     life_.tell("permits", permits);
     is_exact_ = is_exact();
     if (!is_exact_) knows_kept_ = false;  // it takes what stands for units that the log has lost
-    rewarded_ += reward_of(permits);
+    rewarded_ += log_.reward(permits, now() - longest());
     const Decision d = client().reward(key, permits);
     REQUIRE(d.allowed);
     if (is_exact_) REQUIRE(d.remaining == remaining(limits_.at(now())));
@@ -535,10 +494,8 @@ class SharedWindowModel final : public Model {
   bool charges_;  // beyond the rate; then no interval becomes longer
   Limits limits_;
   std::vector<WindowFrom> rates_;
-  std::vector<Permit> permits_;
+  WindowLog<Permit> log_;
   std::vector<Reservation> grants_;  // the last ones
-  Word ring_ = 0;                    // grants that the log has room for
-  Word size_ = 0;                    // that it has
   Word block_ = 0;                   // its end
   Word rewarded_ = 0;
   Word span_ = 0;   // the longest interval that was looked at, when it last wrote

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "tests/models/driver.hpp"
+#include "tests/models/window_log.hpp"
 
 using namespace sluice;
 using namespace sluice::test;
@@ -31,19 +32,12 @@ struct Entry {
 };
 
 /// The definition.
-class Log {
+class Log : public WindowLog<Entry> {
  public:
-  std::vector<Entry> entries;  // by time; a number is known again while its entry is here
-  Word block = 0;              // its end
-  Word stamp = 0;              // when something was last written: time stands still until then
+  Word block = 0;  // its end
+  Word stamp = 0;  // when something was last written: time stands still until then
   Word until = 0;  // when all entries have left all windows; nothing comes back from then
 
-  [[nodiscard]] Word newest() const { return entries.empty() ? 0 : entries.back().time; }
-  [[nodiscard]] Word held(Word after) const {
-    Word sum = 0;
-    for (const Entry& entry : entries) sum += entry.time > after ? entry.units : 0;
-    return sum;
-  }
   [[nodiscard]] bool fits(const Windows& windows, Word at, Word cost) const {
     return std::ranges::all_of(windows, [&](const WindowLimit& window) {
       return held(at - window.span.count()) + cost <= window.limit;
@@ -70,80 +64,15 @@ class Log {
     return all;
   }
   /// `at`: when that was decided. Returns its number.
-  Word add(Word at, Word time, Word units, Word own, const Windows& windows) {
+  Word add(Word at, Word time, Word units, const Windows& windows) {
     const Word span = std::ranges::max(windows, {}, &WindowLimit::span).span.count();
-    make_room(at - span, largest(windows));
-    const Word number = entries.empty() ? 1 + lost_ : entries.back().number + 1;
-    entries.push_back({number, time, units, own});
     until = std::max(until, time + span);
-    return number;
-  }
-  [[nodiscard]] Entry* find(Word number, Word time) {
-    const auto found = std::ranges::find_if(
-        entries, [&](const Entry& entry) { return entry.number == number && entry.time == time; });
-    return found == entries.end() ? nullptr : &*found;
-  }
-  Word take(Entry& entry, Word most) {
-    const Word units = std::min(entry.units, most);
-    entry.units -= units;
-    entry.own = std::min(entry.own, entry.units);
-    return units;
-  }
-  /// Newest entries without units are in nobody's way.
-  void trim() {
-    while (ring_size_ > 0 && entries.back().units == 0) drop_newest();
-  }
-  /// Of the newest entries later than `edge`.
-  Word reward(Word most, Word edge) {
-    Word taken = 0;
-    for (auto entry = entries.rbegin(); entry != entries.rend() && entry->time > edge; ++entry) {
-      taken += take(*entry, most - taken);
-    }
-    if (taken > 0) trim();
-    return taken;
-  }
-  /// Takes out what the log has lost: it matters only if the clock is set back far.
-  void lose() {
-    if (!entries.empty()) lost_ = entries.back().number - ring_size_;
-    entries.erase(entries.begin(), entries.end() - static_cast<std::ptrdiff_t>(size()));
-  }
-  /// Takes out what is later than `now`. Returns its units.
-  Word cut(Word now) {
-    Word units = 0;
-    while (ring_size_ > 0 && newest() > now) {
-      units += entries.back().units;
-      drop_newest();
-    }
-    return units;
+    return WindowLog::add({0, time, units, units}, at - span, largest(windows));
   }
   /// Beyond max_ahead the log is given up: what lies ahead counts as of now.
   [[nodiscard]] bool is_given_up(Word now) const {
     return stamp > now + SlidingWindowRule::max_ahead;
   }
-  /// A write of a limiter with these windows, be it of no entry.
-  void open(const Windows& windows) {
-    if (ring_ == 0) ring_ = std::min(SlidingWindowRule::first_entries, largest(windows));
-  }
-
- private:
-  [[nodiscard]] std::size_t size() const { return static_cast<std::size_t>(ring_size_); }
-  void drop_newest() {
-    entries.pop_back();
-    --ring_size_;
-  }
-  /// A full log doubles while its oldest entry counts, and loses it when it does not.
-  void make_room(Word edge, Word most) {
-    if (ring_size_ < ring_) {
-      ++ring_size_;
-    } else if (entries[entries.size() - size()].time > edge) {
-      ring_ = ring_ < most && most < 2 * ring_ ? most : 2 * ring_;
-      ++ring_size_;
-    }
-  }
-
-  Word ring_ = 0;       // entries that the log has room for
-  Word ring_size_ = 0;  // that it has; all others have left
-  Word lost_ = 0;       // numbers of entries that were lost and taken out here
 };
 
 class SlidingWindowModel final : public Model {
@@ -316,8 +245,8 @@ class SlidingWindowModel final : public Model {
   }
   Word log(Word key_time, Word grant, Word cost) {
     forget();
-    log_.open(windows());
-    const Word number = log_.add(key_time, grant, cost, cost, windows());
+    log_.open(largest(windows()));
+    const Word number = log_.add(key_time, grant, cost, windows());
     log_.stamp = key_time;
     life_.wrote();
     return number;
@@ -478,7 +407,7 @@ class SlidingWindowModel final : public Model {
     if (given_up && span > 0) (void)restart(now, 0);
     if (span > 0 && !given_up) forget();
     if (span > 0 && at + span > log_.block) {
-      log_.open(windows());
+      log_.open(largest(windows()));
       log_.block = at + span;
       log_.stamp = at;
       life_.wrote();
@@ -500,7 +429,7 @@ class SlidingWindowModel final : public Model {
   /// of it is judged. Returns its number.
   Word restart(Word now, Word cost) {
     const Word units = log_.cut(now) + cost;
-    const Word number = units > 0 ? log_.add(now, now, units, units, windows()) : 0;
+    const Word number = units > 0 ? log_.add(now, now, units, windows()) : 0;
     log_.block = 0;
     log_.stamp = now;
     judged_from_ = log_.entries.empty() ? 0 : log_.entries.back().number + 1;
