@@ -164,6 +164,14 @@ TEST_CASE("entries before a first change of the longest window count by that bef
   // Entries of 9 s and 38 s are there, and 9 were lost: 8 units each second from 8 s back.
   kernel.table = {100, Word{60'000'000}};
   check_moments(kernel, {{39s, peek(1), admitted(100 - 8 - 72, 59s)}});
+
+  // What was lost behind that change counts by the window of then: 8 units each 30 s.
+  Kernel changed = windows({{2, 1s}});
+  CHECK(changed.ask(0s, acquire(2)) == admitted(0, 1s));
+  changed.table = {8, Word{30'000'000}};
+  for (int i = 0; i < 10; ++i) CHECK(changed.ask(40s + 30s * i, acquire(8)) == admitted(0, 30s));
+  changed.table = {500, Word{200'000'000}};
+  check_moments(changed, {{325s, peek(1), admitted(500 - 7 * 8, 185s)}});
 }
 
 TEST_CASE("lost entries count by the largest limit, also after a lower one",

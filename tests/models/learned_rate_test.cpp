@@ -323,8 +323,12 @@ class RateModel final : public Model {
     Known known = present(which, at);
     ToldLimit told;
     if (random.one_in(2)) {
-      told.limit = random.between(1, 100);
-      told.span = Span{random.between(1, 4) * second};
+      if (!told_.limit || random.one_in(3)) {  // else the same again
+        told_.limit = random.between(1, 100);
+        told_.span = Span{random.between(1, 4) * second};
+      }
+      told.limit = told_.limit;
+      told.span = told_.span;
     }
     if (random.one_in(2)) {
       told.remaining = random.between(0, told.limit.value_or(9));
@@ -420,6 +424,7 @@ class RateModel final : public Model {
   std::vector<Grant> grants_;
   Word most_cost_ = 20;
   Word back_ = 0;
+  ToldLimit told_;  // the last limit
 };
 
 }  // namespace
