@@ -208,7 +208,8 @@ class Driver {
         life.begin("begins");
         const std::unique_ptr<Model> model = make_(life);
         life.model_ = model.get();
-        for (const Verb& verb : model->verbs()) seen_.try_emplace(verb.name, 0);
+        for (const Verb& verb : model->verbs()) must_see(verb.name);
+        if (patient) must_see("hint proven");
         patient ? live_patiently(life, *model) : live_at_will(life, *model);
         life.begin_history();
       } catch (...) {
@@ -220,6 +221,8 @@ class Driver {
     CHECK(missing().empty());
   }
 
+  void must_see(const char* what) { seen_.try_emplace(what, 0); }
+
   void act(Life& life, const Verb& verb) {
     life.begin(verb.name);
     verb.run();
@@ -230,9 +233,13 @@ class Driver {
     const std::vector<Verb> verbs = model.verbs();
     for (std::size_t step = 0; step < course_.steps; ++step) {
       act(life, draw(random_, verbs));
-      life.move(model.moves());
+      const Moves moves = model.moves();
+      if (moves.back > Span{0}) must_see("set back");
+      life.move(moves);
       const std::optional<Time> edge = random_.one_in(25) ? model.edge() : std::nullopt;
-      if (edge) life.correct_clock(*edge);
+      if (!edge) continue;
+      must_see("corrected to the edge");
+      life.correct_clock(*edge);
     }
   }
 

@@ -176,7 +176,8 @@ class Life {
 /// How much a test lives.
 struct Course {
   /// Each must occur on every store: names that the model passes to Life::saw() (Life::note() does
-  /// as well), and "hint proven": a patient caller came 1 us before its hint or at it.
+  /// as well). Besides, a patient caller must prove a hint by coming 1 us before it or at it, and
+  /// the clock be set back as the model's moves() and edge() say.
   std::vector<const char*> outcomes;
   std::size_t lives = 100;       ///< on a store in this process, times SLUICE_TEST_SCALE
   std::size_t redis_lives = 12;  ///< on Redis, likewise

@@ -253,6 +253,5 @@ TEST_CASE("a call passes if the lists of closures and passes of all its scopes l
   live<GateModel>(
       {.outcomes = {"admitted", "refused", "refused while closed", "refused in the ramp",
                     "refused as one of several", "passed in the ramp", "passed, clock set back",
-                    "closed", "not closed", "closed anew, for no longer", "set back",
-                    "corrected to the edge", "hint proven"}});
+                    "closed", "not closed", "closed anew, for no longer"}});
 }

@@ -513,5 +513,5 @@ TEST_CASE("shared sliding windows answer by all permits, and keep the larger rat
                     "decided by a kept window", "as many windows as are kept",
                     "asked of a log that has grown", "the same again", "given back",
                     "nothing given back", "given back behind others", "cancelled ahead", "charged",
-                    "nothing charged", "forgotten", "hint proven"}});
+                    "nothing charged", "forgotten"}});
 }

@@ -309,7 +309,7 @@ TEST_CASE("sliding window counters answer by their estimate, and stay below the 
       {.outcomes = {"admitted", "refused", "refused by the estimate", "refused by a block",
                     "refused beyond a block", "changed in the window", "changed in the one before",
                     "refunded", "nothing refunded", "charged", "rewarded in the window before",
-                    "window given up", "set back", "corrected to the edge", "hint proven"}});
+                    "window given up"}});
 }
 
 TEST_CASE("the worst case in any window is reached", "[model][sliding_window_counter]") {

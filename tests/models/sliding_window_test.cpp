@@ -457,7 +457,6 @@ TEST_CASE("sliding windows answer what counting all grants gives, and no window 
       {.outcomes = {"admitted", "reserved", "refused", "refused by a window",
                     "refused by the block", "given back ahead", "given back behind others",
                     "given back", "nothing given back", "given back too late", "charged",
-                    "nothing charged", "set back", "corrected to the edge", "log given up",
-                    "hint proven"},
+                    "nothing charged", "log given up"},
        .lives = 300});
 }

@@ -194,6 +194,5 @@ TEST_CASE("slots are those that the list of all slots leaves free, and lie an in
   live<SlotLockModel>(
       {.outcomes = {"admitted", "reserved", "refused", "given back", "not given back",
                     "blocked since", "blocked", "blocked behind what is reserved",
-                    "reserved too far ahead to be blocked", "set back", "corrected to the edge",
-                    "slots given up", "hint proven"}});
+                    "reserved too far ahead to be blocked", "slots given up"}});
 }
