@@ -1,6 +1,4 @@
 // Random requests for the constant rule. Threading: pure functions.
-#include <array>
-
 #include "sluice/rules/constant.hpp"
 #include "src/testing/generators.hpp"
 

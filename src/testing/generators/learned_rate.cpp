@@ -61,12 +61,13 @@ std::vector<Bound> bounds(const Operation& row, const Arguments& call) {
                          {1, call[2], call[3]},
                          {3, call[1], Rule::max_rate},
                          {4, Rule::min_forget, Rule::max_forget}};
-  if (row.id == learned_rate_acquire.id || row.id == learned_rate_peek.id) {
+  const bool asks = row.id == learned_rate_acquire.id || row.id == learned_rate_peek.id;
+  if (!asks || call[5] == 0) all.push_back({2, 1, call[1]});  // a cost needs more than the least
+  if (asks) {
     all.push_back(
         {5, 0, most_cost(call, Rule::max_cost), Errc::invalid_cost, Errc::cost_exceeds_capacity});
     return all;
   }
-  all.push_back({2, 1, call[1]});
   if (row.id == learned_rate_told.id) {
     all.push_back({5, 0, Rule::max_rate});
     all.push_back({6, 0, word_limit});

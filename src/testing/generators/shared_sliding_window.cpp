@@ -1,8 +1,7 @@
 // Random requests for the shared sliding window's setting. Threading: pure functions.
-#include <array>
+#include <algorithm>
 
 #include "sluice/decision.hpp"
-
 #include "sluice/rules/shared_sliding_window.hpp"
 #include "src/testing/generators.hpp"
 

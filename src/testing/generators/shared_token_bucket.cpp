@@ -1,4 +1,6 @@
 // Random requests for the shared token bucket. Threading: pure functions.
+#include <algorithm>
+
 #include "sluice/rules/shared_token_bucket_reserve.hpp"
 #include "sluice/virtual_clock.hpp"
 #include "src/testing/generators.hpp"
@@ -62,6 +64,10 @@ std::vector<Bound> bounds_of_quota(const Arguments& call) {
     const Word filled = capacity * period;
     all.push_back({3, filled / refill + (filled % refill != 0 ? 1 : 0) + 1, longest});
     all.push_back({1, (filled + keep_alive - 2) / (keep_alive - 1), word_limit - filled});
+    const bool may_be_never = refill == 1 && period == 1;
+    const Wide most = std::min(Wide{word_limit} - refill, Wide{keep_alive - 1} * refill);
+    all.push_back({0, may_be_never ? 0 : 1, static_cast<Word>(most / period)});
+    all.push_back({2, 1, static_cast<Word>(most / capacity)});
   }
   return all;
 }

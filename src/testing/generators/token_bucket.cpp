@@ -1,6 +1,5 @@
 // Random requests for the token bucket. Threading: pure functions.
 #include <algorithm>
-#include <array>
 #include <numeric>
 
 #include "sluice/rules/token_bucket_reserve.hpp"

@@ -1,6 +1,5 @@
 // Random requests for the utilization shedder. Threading: pure functions.
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "sluice/rules/utilization.hpp"

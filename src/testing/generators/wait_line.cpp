@@ -1,7 +1,6 @@
 // Random requests for the wait line: few clients, so that they repeat, and arrivals that are close
 // together. Threading: pure functions.
 #include <algorithm>
-#include <array>
 
 #include "sluice/rules/wait_line.hpp"
 #include "src/testing/generators.hpp"
