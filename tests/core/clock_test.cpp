@@ -31,6 +31,8 @@ TEST_CASE("a virtual clock stands still until it is moved, and stays within 0 an
   CHECK(clock.advance(Span{word_limit}) == to_time(word_limit));
   CHECK_THROWS_AS(clock.advance(1us), std::out_of_range);
   CHECK(clock.advance(Span{-word_limit}) == to_time(0));
+  clock.set(to_time(word_limit));
+  CHECK(clock.now() == to_time(word_limit));
 }
 
 TEST_CASE("moves of a virtual clock by several threads all count", "[core][clock]") {
