@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "sluice/sluice.hpp"
+#include "tests/algorithms/charged.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/stores.hpp"
 
@@ -25,19 +26,6 @@ void check_charged(const Window& window, Word room) {
   CHECK(window.settle("k", taken, word_limit).charged == 0);
   CHECK(window.settle("k", taken, 0).refunded == 1);  // not of what was settled
   CHECK(taken.granted == 0);
-}
-
-template <class Limiter>
-void check_block_of_nothing(const Limiter& limiter) {
-  CHECK(limiter.block("k", 0s).reset_after == 0s);
-  CHECK(limiter.peek("k"));
-  const Decision before = limiter.try_acquire("k");
-  CHECK(before.allowed);
-  CHECK(limiter.block("k", 0s).remaining == before.remaining);
-  CHECK(limiter.peek("k", 1).remaining == before.remaining);
-  limiter.block("k", 1s);
-  CHECK(limiter.block("k", 0s).remaining == 0);
-  CHECK_FALSE(limiter.peek("k"));
 }
 
 /// Calls `check` with a limiter of one unit of each kind that can be blocked for a year.
@@ -122,14 +110,16 @@ TEST_CASE("a plan blocks all of its keys or none", "[block][composing]") {
 
 TEST_CASE("a block of nothing changes nothing", "[block]") {
   for_each_store([](Store& store, VirtualClock&) {
-    const Quota quota = Quota::per_second(10).burst(5);
-    check_block_of_nothing(TokenBucket(store, "bucket", quota));
-    const SharedTokenBucket shared(store, "shared");
-    shared.configure("k", quota);
-    check_block_of_nothing(shared);
-    check_block_of_nothing(FixedWindow(store, "fixed", 3, Calendar::every(1min)));
-    check_block_of_nothing(SlidingWindowCounter(store, "counter", {3, 1min}));
-    check_block_of_nothing(SlidingWindow(store, "windows", {{3, 1min}}));
+    for_each_charged(store, [](const auto& limiter) {
+      CHECK(limiter.block("k", 0s).reset_after == 0s);
+      const Decision before = limiter.try_acquire("k");
+      CHECK(before.remaining == 4);
+      CHECK(limiter.block("k", 0s).remaining == 4);
+      CHECK(limiter.peek("k").remaining == 4);
+      limiter.block("k", 1s);
+      CHECK(limiter.block("k", 0s).remaining == 0);
+      CHECK_FALSE(limiter.peek("k"));
+    });
     const SlotLock lock(store, "slots", 1s);
     CHECK(lock.block("k", 0s).reset_after == 0s);
     CHECK(lock.peek("k", 0s));
@@ -137,6 +127,37 @@ TEST_CASE("a block of nothing changes nothing", "[block]") {
     CHECK(jobs.block("k", 0s).remaining == 1);
     CHECK(jobs.peek("k"));
   });
+}
+
+TEST_CASE("what is blocked stays so for as long as a clock lies behind, to the tick",
+          "[block][failover]") {
+  for (const Span behind : {Span{1us}, Span{2us}, Span{15s}, Span{60s}}) {
+    for_each_store([&](Store& store, VirtualClock& clock) {
+      CAPTURE(behind.count());
+      const Time start = clock.now() + 24h;
+      const auto check = [&](const auto& limiter) {
+        clock.set(start);
+        limiter.block("k", 1min);
+        clock.advance(-behind);
+        CHECK_FALSE(limiter.peek("k"));
+        clock.set(start + 1min - 1us);
+        CHECK_FALSE(limiter.peek("k"));
+        clock.set(start + 1min);
+        CHECK(limiter.peek("k").allowed);
+      };
+      for_each_blocked(store, check);
+      const Quota quota = Quota::per_second(10);
+      check(TokenBucket(store, "bucket", quota));
+      check(TokenBucket(store, "in full", quota, {.longest = 2min}));
+      const SharedTokenBucket shared(store, "shared");
+      clock.set(start);
+      shared.configure("k", quota);
+      check(shared);
+      const SharedSlidingWindow rate(store, "rate");
+      rate.configure("k", RateType::overall, 1, 1s);
+      check(rate);
+    });
+  }
 }
 
 TEST_CASE("a fixed window that was written by a clock set back outlives another correction",

@@ -3,7 +3,6 @@
 #include <sluice/sluice.hpp>
 
 #include <functional>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -58,22 +57,6 @@ std::vector<Case> cases() {
   };
 }
 
-/// A SharedSlidingWindow, as a limiter of keys.
-struct Places {
-  ConcurrencyLimiter jobs;
-  void block(const char* key, Span span) const { jobs.block(key, span); }
-  [[nodiscard]] Decision try_acquire(const char* key) const {
-    const Lease lease = jobs.try_acquire(key);
-    return lease.decision();
-  }
-};
-
-struct Slots {
-  SlotLock lock;
-  void block(const char* key, Span span) const { lock.block(key, span); }
-  [[nodiscard]] Decision try_acquire(const char* key) const { return lock.reserve(key, 0s); }
-};
-
 }  // namespace
 
 TEST_CASE("a clock that lies behind by up to a minute locks a spent key for as long, to the tick",
@@ -97,67 +80,6 @@ TEST_CASE("a clock that lies behind by up to a minute locks a spent key for as l
       });
     }
   }
-}
-
-TEST_CASE("a gate that is closed stays closed for as long as a clock lies behind, to the tick",
-          "[failover]") {
-  for (const Span behind : {Span{15s}, Span{1us}, Span{60s}}) {
-    for_each_store([&](Store& store, VirtualClock& clock) {
-      CAPTURE(behind.count());
-      clock.set(VirtualClock::default_start + 24h);
-      const Gates gates(store, "g", {"host"});
-      const Scope host = gates.scope("host", "k");
-      gates.close(host, 1min);
-      REQUIRE(gates.pass(host).retry_after == 1min);
-      clock.advance(-behind);
-      CHECK(gates.pass(host).retry_after == 1min + behind);
-      clock.advance(1min + behind - 1us);
-      CHECK_FALSE(gates.pass(host).allowed);
-      clock.advance(1us);
-      CHECK(gates.pass(host).allowed);
-    });
-  }
-}
-
-TEST_CASE("what is blocked stays so for as long as a clock lies behind, to the tick",
-          "[failover][block]") {
-  const Quota quota = Quota::per_second(10);
-  // Each blocks and asks.
-  const auto check = [](const char* name, const auto& make) {
-    for (const Span behind : {Span{1us}, Span{2us}, Span{15s}, Span{60s}}) {
-      for_each_store([&](Store& store, VirtualClock& clock) {
-        CAPTURE(name, behind.count());
-        clock.set(VirtualClock::default_start + 24h);
-        const auto limiter = make(store);
-        const Time end = clock.now() + 1min;
-        limiter.block("k", 1min);
-        clock.advance(-behind);
-        CHECK_FALSE(limiter.try_acquire("k"));
-        clock.set(end - 1us);
-        CHECK_FALSE(limiter.try_acquire("k"));
-        clock.set(end);
-        CHECK(limiter.try_acquire("k"));
-      });
-    }
-  };
-  check("token bucket", [&](Store& s) { return TokenBucket(s, "b", quota); });
-  check("token bucket, full form",
-        [&](Store& s) { return TokenBucket(s, "b", quota, {.longest = 2min}); });
-  check("shared token bucket", [&](Store& s) {
-    SharedTokenBucket bucket(s, "b");
-    bucket.configure("k", quota);
-    return bucket;
-  });
-  check("sliding window", [](Store& s) { return SlidingWindow(s, "w", {{1, 1s}}); });
-  check("sliding window counter", [](Store& s) { return SlidingWindowCounter(s, "c", {10, 1s}); });
-  check("fixed window", [](Store& s) { return FixedWindow(s, "f", 1, Calendar::every(1s)); });
-  check("leases", [](Store& s) { return Places{{s, "l", 1}}; });
-  check("shared sliding window", [](Store& s) {
-    SharedSlidingWindow window(s, "w");
-    window.configure("k", RateType::overall, 1, 1s);
-    return window;
-  });
-  check("slot lock", [](Store& s) { return Slots{{s, "s", 1s}}; });
 }
 
 TEST_CASE(
@@ -201,21 +123,6 @@ TEST_CASE("what is reserved for a minute is not granted again by a clock that li
       check(TokenBucket(store, "b", quota));
       check(TokenBucket(store, "long", quota, {.longest = 1min}));
       check(shared);
-    });
-  }
-}
-
-TEST_CASE("keys that nothing was spent of are not concerned by a clock that lies behind",
-          "[failover]") {
-  for (const Case& c : cases()) {
-    for_each_store([&](Store& store, VirtualClock& clock) {
-      CAPTURE(c.name);
-      clock.set(VirtualClock::default_start + 24h);
-      const TokenBucket bucket(store, "looked at", Quota::per_minute(1));
-      REQUIRE(bucket.peek("k").allowed);
-      clock.advance(-15s);
-      CHECK(bucket.try_acquire("k").allowed);
-      CHECK(c.ask(store).allowed);
     });
   }
 }

@@ -69,53 +69,6 @@ class Jumping final : public Store {
 
 }  // namespace
 
-TEST_CASE("a hint is exact in every kind of window", "[fixed_window][L1]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    int name = 0;
-    for (const Calendar& calendar :
-         {Calendar::every(1s), Calendar::every(1min), Calendar::every(1h),
-          Calendar::every(7us, Time{3us}), Calendar::daily(), Calendar::weekly(),
-          Calendar::monthly(), Calendar::daily(summer_time()), Calendar::monthly(summer_time())}) {
-      clock.set(start + 84 * 24h + 12h + 34min);
-      const FixedWindow window(store, "w" + std::to_string(name++), 3, calendar);
-      REQUIRE(window.try_acquire("k", 2).allowed);
-      const Decision refused = window.try_acquire("k", 2);
-      REQUIRE_FALSE(refused.allowed);
-      CHECK(refused.remaining == 1);
-      CHECK(refused.at + refused.retry_after == calendar.window(refused.at).end);
-      clock.advance(refused.retry_after - 1us);
-      CHECK(window.try_acquire("k", 2).retry_after == 1us);
-      CHECK(window.peek("k", 2).retry_after == 1us);
-      clock.advance(1us);
-      CHECK(window.peek("k", 2).remaining == 3);
-      CHECK(window.try_acquire("k", 2).remaining == 1);
-    }
-  });
-}
-
-TEST_CASE("another calendar is another count, and the sum of both is the bound", "[fixed_window]") {
-  for_each_store([](Store& store, VirtualClock& /*clock*/) {
-    std::vector<FixedWindow> windows;
-    for (const Calendar& calendar :
-         {Calendar::every(1min), Calendar::every(1min, Time{30s}), Calendar::every(1h),
-          Calendar::daily(), Calendar::daily(summer_time()), Calendar::weekly(),
-          Calendar::monthly()}) {
-      windows.emplace_back(store, "w", 3, calendar);
-    }
-    Word sum = 0;
-    for (const FixedWindow& window : windows) {
-      for (int i = 0; i < 5; ++i) sum += window.try_acquire("k").allowed ? 1 : 0;
-    }
-    CHECK(sum == 3 * static_cast<Word>(windows.size()));
-    windows.front().reset("k");
-    CHECK(windows.front().block("k", 1s).allowed);
-    for (const FixedWindow& window : windows) CHECK_FALSE(window.try_acquire("k").allowed);
-    windows.front().reset("k");
-    CHECK(windows.front().try_acquire("k", 3).allowed);
-    CHECK(windows.back().peek("k").remaining == 0);
-  });
-}
-
 TEST_CASE("a limiter whose clock is far from the store's finds the windows by itself",
           "[fixed_window]") {
   for_each_store([](Store& direct, VirtualClock& clock) {
@@ -253,25 +206,6 @@ TEST_CASE("threads at different times of one limiter carry their own windows", "
   CHECK(wrong == 0);
 }
 
-TEST_CASE("a cost that can never be admitted is an error and spends nothing", "[fixed_window]") {
-  for_each_store([](Store& store, VirtualClock& /*clock*/) {
-    for (const Calendar& calendar : {Calendar::every(1min), Calendar::daily()}) {
-      const FixedWindow window(store, calendar.is_even() ? "even" : "daily", 5, calendar);
-      std::error_code error;
-      CHECK_FALSE(window.try_acquire("k", 6, error).allowed);
-      CHECK(error == Errc::cost_exceeds_capacity);
-      CHECK_FALSE(window.try_acquire("k", -1, error).allowed);
-      CHECK(error == Errc::invalid_cost);
-      CHECK_THROWS_AS(window.try_acquire("k", 6), std::system_error);
-      CHECK_THROWS_AS(window.peek("k", -1), std::system_error);
-      CHECK(window.try_acquire("k", 0).remaining == 5);
-      CHECK_FALSE(window.try_acquire("", error).allowed);
-      CHECK(error == Errc::invalid_key);
-      CHECK(window.peek("k", error).remaining == 5);
-    }
-  });
-}
-
 TEST_CASE("a limit that cannot be is refused with the value", "[fixed_window]") {
   VirtualClock clock;
   const auto store = make_virtual_store(clock);
@@ -292,25 +226,4 @@ TEST_CASE("a limit that cannot be is refused with the value", "[fixed_window]") 
   CHECK(refusal(unlimited + 1).ends_with("got 4503599627370497"));
   CHECK(refusal(FixedWindowRule::max_limit) == "nothing was thrown");
   static_assert(!std::is_constructible_v<FixedWindow, Store&, std::string, double, Calendar>);
-}
-
-TEST_CASE("a plan over a day and a minute spends of both or of neither", "[fixed_window]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    const FixedWindow minute(store, "minute", 2, Calendar::every(1min));
-    const FixedWindow day(store, "day", 3, Calendar::daily());
-    const auto both = [&] {
-      return decide(store, {minute.acquire_step("k"), day.acquire_step("k")});
-    };
-    CHECK(both().allowed);
-    CHECK(both().allowed);
-    const Decision refused = both();
-    CHECK(refused.step == 0);
-    CHECK(refused.retry_after == 1min);
-    CHECK(day.peek("k").remaining == 1);
-    clock.advance(1min);
-    CHECK(both().allowed);
-    CHECK(both().step == 1);
-    CHECK(both().retry_after == 24h - 1min);
-    CHECK(minute.peek("k").remaining == 1);
-  });
 }

@@ -11,8 +11,10 @@
 #include <string>
 
 #include "sluice/sluice.hpp"
+#include "tests/algorithms/charged.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/limiters.hpp"
+#include "tests/support/refusals.hpp"
 #include "tests/support/stores.hpp"
 
 using namespace sluice;
@@ -133,41 +135,18 @@ TEST_CASE("docs/composing.md says which limiter has which verb", "[verbs]") {
 
 TEST_CASE("a refusal has nothing to give back or to settle, whoever was granted", "[verbs]") {
   for_each_store([](Store& store, VirtualClock&) {
-    const TokenBucket bucket(store, "bucket", Quota::per_hour(5));
-    REQUIRE(bucket.try_acquire("k", 5));
-    Reservation refused = bucket.reserve("k", 1, 0s);
-    REQUIRE_FALSE(refused);
-    CHECK(bucket.cancel("k", refused) == 0);
-    CHECK(bucket.settle("k", refused, 0).refunded == 0);
-    CHECK(bucket.settle("k", refused, 3).charged == 0);
-    CHECK(bucket.peek("k").retry_after == 12min);
-
-    const SharedTokenBucket shared(store, "shared");
-    shared.configure("k", Quota::per_hour(5));
-    REQUIRE(shared.try_acquire("k", 5));
-    refused = shared.reserve("k", 1, 0s);
-    CHECK(shared.cancel("k", refused) == 0);
-    CHECK(shared.settle("k", refused, 3).charged == 0);
-    CHECK(shared.peek("k").retry_after == 12min);
-
-    const auto check = [&](const auto& limiter) {
+    for_each_charged(store, [](const auto& limiter) {
       REQUIRE(limiter.try_acquire("k", 5));
-      Reservation none = limiter.reserve("k", 2);
-      REQUIRE_FALSE(none.allowed);
-      CHECK(none.granted == 0);
-      CHECK(limiter.settle("k", none, 0).refunded == 0);
-      CHECK(limiter.settle("k", none, 4).charged == 0);
-      CHECK(limiter.cancel("k", none) == 0);
-      Reservation empty;
-      CHECK(limiter.settle("k", empty, 0).refunded == 0);
-      CHECK(limiter.peek("k").remaining == 0);
-      limiter.reset("k");
-      CHECK(limiter.peek("k").remaining == 5);
-    };
-    check(SlidingWindow(store, "windows", {{5, 1h}}));
-    check(SlidingWindowCounter(store, "counter", {5, 1h}));
-    check(FixedWindow(store, "window", 5, Calendar::every(1h)));
-
+      const Decision before = limiter.peek("k");
+      for (Reservation none : {limiter.reserve("k", 2), Reservation()}) {
+        REQUIRE_FALSE(none.allowed);
+        CHECK(none.granted == 0);
+        CHECK(limiter.settle("k", none, 0).refunded == 0);
+        CHECK(limiter.settle("k", none, 4).charged == 0);
+        CHECK(limiter.cancel("k", none) == 0);
+      }
+      CHECK(limiter.peek("k") == before);
+    });
     const SlotLock lock(store, "lock", 1s);
     REQUIRE(lock.try_acquire("k"));
     const SlotPermit late = lock.try_acquire("k");
@@ -224,72 +203,59 @@ TEST_CASE("a reservation is changed under its own key alone", "[verbs]") {
   });
 }
 
-TEST_CASE("units below zero are an invalid cost in every verb, and change nothing",
-          "[verbs][C-024]") {
-  for_each_store([](Store& store, VirtualClock&) {
-    const auto check = [](const auto& call) {
-      std::error_code error;
-      static_cast<void>(call(error));
-      CHECK(error == Errc::invalid_cost);
+TEST_CASE("units below zero or above the limit are an error in every verb, and change nothing",
+          "[verbs][C-024][C-025][C-057][C-058][C-059][C-060]") {
+  static_assert(!std::is_constructible_v<Cost, double>);  // no unit and a half
+  constexpr auto least = std::numeric_limits<Word>::min();
+  constexpr auto most = std::numeric_limits<Word>::max();
+  for_each_store([&](Store& store, VirtualClock&) {
+    const auto fails = [](Errc code, const auto& call) { CHECK(error_of(call) == code); };
+    const auto asks = [&](const auto& limiter, Word units, Errc code) {
+      fails(code, [&](auto& e) { return limiter.try_acquire("k", units, e); });
+      fails(code, [&](auto& e) { return limiter.try_acquire("k", units, RequestId{1, 2}, e); });
+      fails(code, [&](auto& e) { return limiter.peek("k", units, e); });
+      fails(code, [&](auto& e) { return limiter.acquire("k", units, 0s, {}, e); });
+      CHECK_THROWS_AS(limiter.try_acquire("k", units), std::system_error);
+      CHECK_THROWS_AS(limiter.reserve("k", units), std::system_error);
+      if constexpr (requires { limiter.reserve("k", 1, 0s); }) {
+        fails(code, [&](auto& e) { return limiter.reserve("k", units, 0s, e); });
+      } else {
+        fails(code, [&](auto& e) { return limiter.reserve("k", units, e); });
+      }
+      if constexpr (requires { limiter.try_acquire_up_to("k", 1); }) {
+        fails(code, [&](auto& e) { return limiter.try_acquire_up_to("k", units, 0, e); });
+      }
     };
-    for (const Word units : {Word{-1}, -word_limit - 1, std::numeric_limits<Word>::min()}) {
-      CAPTURE(units);
-      const auto asks = [&](const auto& limiter) {
-        check([&](auto& e) { return limiter.try_acquire("k", units, e); });
-        check([&](auto& e) { return limiter.try_acquire("k", units, RequestId{1, 2}, e); });
-        check([&](auto& e) { return limiter.peek("k", units, e); });
-        check([&](auto& e) { limiter.reward("k", units, e); });
-      };
-      const auto settles = [&](const auto& limiter) {
-        Reservation taken = limiter.reserve("k", 2);
-        Reservation refused = limiter.reserve("k", 5);
-        asks(limiter);
-        if constexpr (requires { limiter.reserve("k", 1, 0s); }) {
-          check([&](auto& e) { return limiter.reserve("k", units, 0s, e); });
-        } else {
-          check([&](auto& e) { return limiter.reserve("k", units, e); });
+    for_each_charged(store, [&](const auto& limiter) {
+      Reservation taken = limiter.reserve("k", 2);
+      Reservation refused = limiter.reserve("k", 5);
+      for (const Word units : {Word{6}, (Word{1} << 32) + 1, most}) {
+        asks(limiter, units, Errc::cost_exceeds_capacity);
+      }
+      for (const Word units : {Word{-1}, -word_limit - 1, least}) {
+        asks(limiter, units, Errc::invalid_cost);
+        fails(Errc::invalid_cost, [&](auto& e) { return limiter.reward("k", units, e); });
+        if constexpr (requires { limiter.penalize("k", 1); }) {
+          fails(Errc::invalid_cost, [&](auto& e) { return limiter.penalize("k", units, e); });
         }
-        if constexpr (requires { limiter.penalize("k", 1); })
-          check([&](auto& e) { limiter.penalize("k", units, e); });
         for (Reservation* of : {&taken, &refused}) {
-          check([&](auto& e) { limiter.refund("k", *of, units, e); });
-          check([&](auto& e) { limiter.settle("k", *of, units, e); });
+          fails(Errc::invalid_cost, [&](auto& e) { return limiter.refund("k", *of, units, e); });
+          fails(Errc::invalid_cost, [&](auto& e) { return limiter.settle("k", *of, units, e); });
         }
-        CHECK(limiter.peek("k").remaining == 3);
-        limiter.reset("k");
-      };
-      const TokenBucket bucket(store, "bucket", Quota::per_hour(5));
-      settles(bucket);
-      check([&](auto& e) { return bucket.try_acquire_up_to("k", units, 0, e); });
-      check([&](auto& e) { return bucket.try_acquire_up_to("k", 1, units, e); });
-      const SharedTokenBucket shared(store, "shared");
-      shared.configure("k", Quota::per_hour(5));
-      settles(shared);
-
-      settles(SlidingWindow(store, "windows", {{5, 1h}}));
-      settles(SlidingWindowCounter(store, "counter", {5, 1h}));
-      settles(FixedWindow(store, "window", 5, Calendar::every(1h)));
-
-      const SharedSlidingWindow rate(store, "rate");
-      rate.configure("rate", RateType::overall, 5, 1h, SpentUnits::forgotten);
-      Reservation taken = rate.reserve("rate", 2, 0s);
-      Reservation refused = rate.reserve("rate", 5, 0s);
-      check([&](auto& e) { return rate.try_acquire("rate", units, e); });
-      check([&](auto& e) { return rate.peek("rate", units, e); });
-      check([&](auto& e) { rate.reward("rate", units, e); });
-      for (Reservation* of : {&taken, &refused}) {
-        check([&](auto& e) { rate.refund("rate", *of, units, e); });
-        check([&](auto& e) { rate.settle("rate", *of, units, e); });
       }
-      CHECK(rate.peek("rate").remaining == 3);
-
-      const ConcurrencyLimiter jobs(store, "jobs", 5);
-      for (const Word weight : {Word{0}, units}) {  // a lease of nothing is none
-        check([&](auto& e) { CHECK_FALSE(jobs.try_acquire("k", weight, e).decision().allowed); });
-        check([&](auto& e) { return jobs.peek("k", weight, e); });
-      }
-      CHECK(jobs.peek("k").remaining == 5);
+      CHECK(limiter.try_acquire("k", 0).remaining == 3);
+    });
+    const TokenBucket bucket(store, "up to", Quota::per_hour(5));
+    fails(Errc::invalid_cost, [&](auto& e) { return bucket.try_acquire_up_to("k", 1, -1, e); });
+    const ConcurrencyLimiter jobs(store, "jobs", 5);
+    for (const auto& [weight, code] : {std::pair(Word{6}, Errc::cost_exceeds_capacity),
+                                       {0, Errc::invalid_cost},  // a lease of nothing is none
+                                       {-1, Errc::invalid_cost},
+                                       {least, Errc::invalid_cost}}) {
+      fails(code, [&, units = weight](auto& e) { return jobs.try_acquire("k", units, e).id(); });
+      fails(code, [&, units = weight](auto& e) { return jobs.peek("k", units, e); });
     }
+    CHECK(jobs.peek("k").remaining == 5);
   });
 }
 
@@ -323,44 +289,64 @@ TEST_CASE("a record whose numbers cannot be is a typed error", "[verbs]") {
 
 TEST_CASE("no more comes back than was granted, and nothing twice", "[verbs]") {
   for_each_store([](Store& store, VirtualClock&) {
-    std::error_code error;
-    for (const Word units : {Word{3}, Word{6}, word_limit}) {  // granted were two, of five
-      const auto check = [&](const auto& limiter) {
-        REQUIRE(limiter.try_acquire("k", 1));  // of another
-        Reservation taken = limiter.reserve("k", 2);
-        CHECK(limiter.refund("k", taken, units, error) == 0);
-        CHECK(error == Errc::invalid_argument);
+    for_each_charged(store, [](const auto& limiter) {
+      REQUIRE(limiter.try_acquire("k", 1));  // of another
+      Reservation taken = limiter.reserve("k", 2);
+      for (const Word units : {Word{3}, Word{6}, word_limit}) {
+        CHECK(error_of([&](auto& e) { return limiter.refund("k", taken, units, e); }) ==
+              Errc::invalid_argument);
         CHECK(taken.granted == 2);
-        CHECK(limiter.refund("k", taken, 1) == 1);
-        CHECK(taken.granted == 1);
-        CHECK(limiter.settle("k", taken, 3).charged == 2);
-        CHECK(taken.settled == 2);
-        CHECK(limiter.settle("k", taken, 3).charged == 0);
-        CHECK(limiter.peek("k").remaining == 1);
-        // Of a settlement upwards nothing comes back, only of the grant.
-        CHECK(limiter.settle("k", taken, 0).refunded <= 1);
-        CHECK(taken.granted == 0);
-        CHECK(limiter.cancel("k", taken) == 0);
-        limiter.reset("k");
-        Reservation all = limiter.reserve("k", 5);
-        CHECK(limiter.cancel("k", all) == 5);
-        CHECK(all.granted == 0);
-        CHECK(limiter.cancel("k", all) == 0);
-        CHECK(limiter.peek("k").remaining == 5);
-      };
-      check(TokenBucket(store, "bucket", Quota::per_hour(5)));
-      const SharedTokenBucket shared(store, "shared");
-      shared.configure("k", Quota::per_hour(5), Inheritance::reset);
-      check(shared);
-      check(SlidingWindow(store, "windows", {{5, 1h}}));
-      check(SlidingWindowCounter(store, "counter", {5, 1h}));
-      check(FixedWindow(store, "window", 5, Calendar::every(1h)));
+      }
+      CHECK(limiter.refund("k", taken, 1) == 1);
+      CHECK(taken.granted == 1);
+      CHECK(limiter.settle("k", taken, 3).charged == 2);
+      CHECK(taken.settled == 2);
+      CHECK(limiter.settle("k", taken, 3).charged == 0);
+      CHECK(limiter.peek("k").remaining == 1);
+      // Of a settlement upwards nothing comes back, only of the grant.
+      CHECK(limiter.settle("k", taken, 0).refunded <= 1);
+      CHECK(taken.granted == 0);
+      CHECK(limiter.cancel("k", taken) == 0);
+      const Decision before = limiter.peek("k");
+      Reservation all = limiter.reserve("k", 1);
+      CHECK(limiter.cancel("k", all) == 1);
+      CHECK(all.granted == 0);
+      CHECK(limiter.cancel("k", all) == 0);
+      CHECK(limiter.peek("k") == before);
+    });
+  });
+}
 
-      const SharedSlidingWindow rate(store, "rate");
-      rate.configure("k", RateType::overall, 5, 1h, SpentUnits::forgotten);
-      Reservation permits = rate.reserve("k", 2, 0s);
-      CHECK(rate.refund("k", permits, units, error) == 0);
-      CHECK(error == Errc::invalid_argument);
+TEST_CASE("limiters of one name that count in other units count for themselves", "[verbs]") {
+  for_each_store([](Store& store, VirtualClock&) {
+    const auto check = [](const auto& one, const auto& other) {
+      CAPTURE(to_string(one.peek_step("k").key), to_string(other.peek_step("k").key));
+      REQUIRE(one.try_acquire("k", 3));
+      CHECK_FALSE(one.peek("k"));
+      REQUIRE(other.try_acquire("k", 3));
+      one.reset("k");
+      CHECK(one.peek("k").remaining == 3);
+      CHECK_FALSE(other.peek("k"));
+      other.reset("k");
+      CHECK(one.block("k", 1s).allowed);
+      CHECK(other.peek("k").remaining == 3);
+      one.reset("k");
+    };
+    const Quota quota = Quota::per_second(10).burst(3);
+    const TokenBucket bucket(store, "bucket", quota);
+    check(bucket, TokenBucket(store, "bucket", Quota::per_second(5).burst(3)));
+    check(bucket, TokenBucket(store, "bucket", quota, {.refill = Refill::per_interval(500ms)}));
+    check(SlidingWindow(store, "windows", {{3, 55s}}), SlidingWindow(store, "windows", {{3, 33s}}));
+    check(SlidingWindowCounter(store, "counter", {3, 1min}),
+          SlidingWindowCounter(store, "counter", {3, 1h}));
+    const TimeZone zone("Summer", {{Time{}, 1h}});
+    const FixedWindow days(store, "fixed", 3, Calendar::daily());
+    for (const Calendar& calendar :
+         {Calendar::every(1min), Calendar::every(1min, Time{30s}), Calendar::every(1h),
+          Calendar::daily(zone), Calendar::weekly(), Calendar::monthly()}) {
+      check(days, FixedWindow(store, "fixed", 3, calendar));
     }
+    check(FixedWindow(store, "fixed", 3, Calendar::every(1min)),
+          FixedWindow(store, "fixed", 3, Calendar::every(1min, Time{30s})));
   });
 }
