@@ -186,3 +186,30 @@ TEST_CASE("a plan's id is not remembered under the key of one of its steps", "[p
     CHECK(bucket.peek("k").remaining == 8);
   });
 }
+
+TEST_CASE("what a plan has reserved is given back in a plan, as if nobody had asked for it",
+          "[composing][token_bucket]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const TokenBucket lumps(store, "lumps", Quota::per_second(10).burst(3),
+                            {.refill = Refill::per_interval(1s)});
+    const TokenBucket steady(store, "steady", Quota::per_second(10).burst(5));
+    REQUIRE(lumps.try_acquire("k", 2));
+    REQUIRE(steady.try_acquire("k", 4));
+    clock.advance(50ms);
+    const Decision lump = lumps.peek("k");
+    const Decision drop = steady.peek("k");
+    std::array<Word, 6> told{};
+    std::error_code error;
+    const std::array asks{lumps.reserve_step("k", 2, 5s), steady.reserve_step("k", 3, 5s)};
+    std::array<Decision, 2> answers;
+    REQUIRE(decide(store, asks, error, answers, told).retry_after == 950ms);
+    const Reservation of_lumps = TokenBucket::reservation(answers[0], std::span(told).first(3));
+    const Reservation of_steady = TokenBucket::reservation(answers[1], std::span(told).last(3));
+    CHECK(of_steady.wait() == 150ms);
+    const std::array backs{lumps.refund_step("k", of_lumps, of_lumps.granted),
+                           steady.refund_step("k", of_steady, of_steady.granted)};
+    REQUIRE(decide(store, backs).allowed);
+    CHECK(lumps.peek("k") == lump);
+    CHECK(steady.peek("k") == drop);
+  });
+}

@@ -2,7 +2,6 @@
 // formula as every other cost. It fits unless more is owed than the limit, the key is blocked, or
 // what was promised lies ahead; and it writes nothing. Threading: single-threaded.
 #include <array>
-#include <type_traits>
 #include <vector>
 
 #include "sluice/sluice.hpp"
@@ -183,31 +182,6 @@ TEST_CASE("a cost of 0 fits unless something is owed, blocked or promised, in ev
   });
 }
 
-TEST_CASE("what is owed to a larger limit refuses a cost of 0 under a smaller one",
-          "[verbs][C-024]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    Random random("what is owed to a larger limit refuses a cost of 0 under a smaller one");
-    const auto check = [&](const auto& large, const auto& small, Span wait) {
-      align(clock);
-      REQUIRE(large.try_acquire("k", 12));
-      check_waits(small, clock, random, wait);
-    };
-    check(TokenBucket(store, "t", Quota::per_second(10).burst(12)),
-          TokenBucket(store, "t", Quota::per_second(10).burst(5)), 700ms);
-    check(SlidingWindow(store, "w", {{12, 10s}}), SlidingWindow(store, "w", {{5, 10s}}), 10s);
-    check(SlidingWindowCounter(store, "c", {12, 10s}), SlidingWindowCounter(store, "c", {6, 10s}),
-          15s);
-    check(FixedWindow(store, "f", 12, Calendar::every(10s)),
-          FixedWindow(store, "f", 5, Calendar::every(10s)), 10s);
-
-    const SharedTokenBucket shared(store, "s");
-    shared.configure("k", Quota::per_second(10).burst(12));
-    REQUIRE(shared.try_acquire("k", 12));
-    shared.configure("k", Quota::per_second(10).burst(5), Inheritance::additive);
-    check_waits(shared, clock, random, 700ms);
-  });
-}
-
 TEST_CASE("a bucket too large to tell a promise refuses a cost of 0 until that is covered",
           "[token_bucket][C-024]") {
   for_each_store([](Store& store, VirtualClock& clock) {
@@ -238,16 +212,5 @@ TEST_CASE("in a plan a cost of 0 is a condition: refused, it is named, and nobod
     CHECK(windows.peek("k").remaining == 3);
     clock.advance(1s);
     CHECK(ask().allowed);
-  });
-}
-
-TEST_CASE("a lease of weight 0 is no lease", "[verbs][C-024]") {
-  for_each_store([](Store& store, VirtualClock&) {
-    const ConcurrencyLimiter jobs(store, "jobs", 2, {.ttl = 30s});
-    std::error_code error;
-    static_cast<void>(jobs.peek("k", 0, error));
-    CHECK(error == Errc::invalid_cost);
-    CHECK_FALSE(jobs.try_acquire("k", 0, error).decision().allowed);
-    CHECK(error == Errc::invalid_cost);
   });
 }

@@ -1,13 +1,11 @@
 // How gates behave, in exact integers, on every store. Threading: single-threaded.
 #include "sluice/limiters/gates.hpp"
 
-#include <algorithm>
 #include <array>
 #include <stdexcept>
 
 #include "sluice/calls/with_backoff.hpp"
 #include "sluice/limiters/slot_lock.hpp"
-#include "sluice/limiters/token_bucket.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/far_client.hpp"
 #include "tests/support/refusals.hpp"
@@ -24,53 +22,6 @@ const GateOptions paced{.cap = 1h, .ramp = 1s, .spacing = 100ms};
 const GateOptions unpaced{.cap = 1h, .ramp = 0s, .spacing = 0s};
 
 }  // namespace
-
-TEST_CASE("a shorter closure never shortens a longer one", "[gate][C-080]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    const Gates gates(store, "adwords", kinds, paced);
-    const Scope account = gates.scope("account", "1");
-    CHECK(gates.close(account, 30s).allowed);
-    CHECK(gates.close(account, 1s).reset_after == 31s);
-    CHECK(gates.pass(account).retry_after == 30s);
-    clock.advance(29s);
-    CHECK(gates.close(account, 5s).reset_after == 6s);
-    CHECK(gates.pass(account).retry_after == 5s);
-  });
-}
-
-TEST_CASE("a closure of thirty seconds keeps everybody waiting for thirty seconds",
-          "[gate][C-081]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    const Gates gates(store, "adwords", kinds, unpaced);
-    const Gates other_process(store, "adwords", kinds, unpaced);
-    gates.close(gates.scope("account", "1"), 30s);
-    const Scope account = other_process.scope("account", "1");
-    CHECK(other_process.pass(account).retry_after == 30s);
-    clock.advance(30s - 1us);
-    CHECK(other_process.pass(account).retry_after == 1us);
-    clock.advance(1us);
-    CHECK(other_process.pass(account).allowed);
-  });
-}
-
-TEST_CASE("gates are closed and opened by the store's clock alone", "[gate][C-082]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    const Gates gates(store, "adwords", kinds, paced);
-    const Scope account = gates.scope("account", "1");
-    const Time now = clock.now();
-    const Decision closed = gates.close(account, 30s);
-    CHECK(closed.at == now);
-    CHECK(gates.pass(account).at == now);
-    // A caller's clock has no way into the step: it says how long, never until when.
-    const Step step = gates.close_step(account, 30s);
-    CHECK(std::ranges::all_of(step.args, [](Word word) { return word <= Span{1h}.count(); }));
-    clock.advance(-2h);  // set back: one passes, and the closure counts from the new time
-    CHECK(gates.pass(account).allowed);
-    CHECK(gates.pass(account).retry_after == 30s);
-    clock.advance(30s);
-    CHECK(gates.pass(account).allowed);
-  });
-}
 
 TEST_CASE("a gate closed anew while somebody waits keeps them waiting", "[gate][C-083]") {
   for_each_store([](Store& store, VirtualClock& clock) {
@@ -113,53 +64,6 @@ TEST_CASE("the gates are asked before every attempt, not before the first alone"
       throw RateLimited(10s, 0);
     });
     CHECK(calls == std::vector<Span>{0s, 25s, 50s});
-  });
-}
-
-TEST_CASE("a herd that waits for a gate does not pass it at once", "[gate][C-084]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    const Gates gates(store, "adwords", kinds, paced);
-    const Scope account = gates.scope("account", "1");
-    gates.close(account, 30s);
-    clock.advance(30s);
-    std::vector<Span> passed;
-    const Time opened = clock.now();
-    while (clock.now() < opened + 1s) {
-      Span next{1s};
-      for (int worker = 0; worker < 20; ++worker) {
-        const Decision d = gates.pass(account);
-        if (d.allowed) {
-          passed.push_back(clock.now() - opened);
-        } else {
-          next = std::min(next, d.retry_after);
-        }
-      }
-      clock.advance(next);
-    }
-    CHECK(passed ==
-          std::vector<Span>{0ms, 100ms, 200ms, 300ms, 400ms, 500ms, 600ms, 700ms, 800ms, 900ms});
-    CHECK(gates.pass(account).remaining == 1);  // the ramp is over
-    CHECK(gates.pass(account).remaining == 1);
-  });
-}
-
-TEST_CASE("no wait is negative, and none means for ever", "[gate][C-085]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    const Gates gates(store, "adwords", kinds, paced);
-    const Scope account = gates.scope("account", "1");
-    for (const Span none : {Span{0}, Span{-1}, Span{-1000}, Span::min()}) {
-      CHECK(gates.close(account, none).reset_after == 0s);
-      CHECK(gates.pass(account).allowed);
-    }
-    CHECK(gates.close(account, Span::max()).allowed);  // 292,000 years
-    CHECK(gates.pass(account).retry_after == 1h);
-    for (int i = 0; i < 40; ++i) {
-      const Decision d = gates.pass(account);
-      CHECK(d.retry_after >= 0us);
-      CHECK(d.retry_after <= 1h);
-      CHECK(d.allowed == (d.retry_after == 0us));
-      clock.advance(97s);
-    }
   });
 }
 
@@ -287,31 +191,6 @@ TEST_CASE("a refusal that is not tried again closes its scope, and no wait outla
     CHECK(calls == 1 + 3);  // at 0, 10 and 20 s
     CHECK(clock.now() <= start + 1h + 25s);
     CHECK(elsewhere.peek(scopes[0]).retry_after > 0s);
-  });
-}
-
-TEST_CASE("scopes are read together, and the one that closes longest is named", "[gate][C-089]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    const Gates gates(store, "adwords", kinds, paced);
-    const Scope account = gates.scope("account", "1");
-    const Scope developer = gates.scope("developer", "token");
-    gates.close(account, 30s);
-    gates.close(developer, 10s);
-    for (const bool swapped : {false, true}) {
-      const std::array scopes{swapped ? developer : account, swapped ? account : developer};
-      const Decision d = gates.pass(scopes);
-      CHECK_FALSE(d.allowed);
-      CHECK(scopes[d.step].kind() == "account");  // by its wait, not by its name or place
-      CHECK(d.retry_after == 30s);
-    }
-    clock.advance(10s);
-    const std::array scopes{developer, account};
-    CHECK_FALSE(gates.pass(scopes).allowed);
-    CHECK(gates.peek(developer).allowed);  // the refused plan did not use its turn
-    clock.advance(20s - 1us);
-    CHECK(gates.pass(scopes).retry_after == 1us);
-    clock.advance(1us);
-    CHECK(gates.pass(scopes).allowed);
   });
 }
 

@@ -3,9 +3,7 @@
 
 #include <stdexcept>
 #include <string>
-#include <vector>
 
-#include "sluice/extend/operation.hpp"
 #include "sluice/memory_store.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/stores.hpp"
@@ -15,21 +13,6 @@ using namespace sluice::test;
 using namespace std::chrono_literals;
 
 namespace {
-
-/// Grants as fast as the rate brings them, until `end`.
-std::vector<Reservation> spend(const LearnedRate& rate, VirtualClock& clock, Time end) {
-  std::vector<Reservation> grants;
-  for (;;) {
-    const Reservation grant = rate.reserve("k", 1);
-    if (grant) {
-      grants.push_back(grant);
-    } else if (grant.at + grant.retry_after > end) {
-      return grants;
-    } else {
-      clock.advance(grant.retry_after);
-    }
-  }
-}
 
 std::string rejected(const LearnedRateOptions& options) {
   const auto store = make_memory_store();
@@ -42,28 +25,6 @@ std::string rejected(const LearnedRateOptions& options) {
 }
 
 }  // namespace
-
-TEST_CASE("fifty refusals of one episode by three processes are one fall", "[learned_rate]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    const std::vector<LearnedRate> processes(
-        3, LearnedRate(store, "api", {.initial = Quota::per_second(100)}));
-    auto grants = spend(processes[0], clock, clock.now() + 600ms);
-    REQUIRE(grants.size() > 50);
-    grants.erase(grants.begin(), grants.end() - 50);
-    clock.advance(100ms);
-    const LearnedSpeed before = processes[0].learned("k");
-    const auto falls = [&](std::size_t i) {
-      const LearnedSpeed seen = processes[0].learned("k");
-      CHECK(processes[i % 3].limited("k", grants[i]));
-      return processes[0].learned("k").rate < seen.rate;
-    };
-    CHECK(falls(0));
-    for (std::size_t i = 1; i < grants.size(); ++i) CHECK_FALSE(falls(i));
-    const LearnedSpeed after = processes[2].learned("k");
-    CHECK(after.rate == before.rate - before.rate / 20);
-    CHECK(after.peak == before.rate);
-  });
-}
 
 TEST_CASE("what an API tells is heeded, and what contradicts itself changes nothing",
           "[learned_rate]") {

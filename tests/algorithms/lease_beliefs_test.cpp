@@ -2,8 +2,6 @@
 // another one: lost() is true before anybody else may hold the place. On every store.
 // Threading: one thread, but where a renewer has its own.
 #include <array>
-#include <memory>
-#include <optional>
 #include <vector>
 
 #include "sluice/sluice.hpp"
@@ -67,7 +65,7 @@ void for_each_server(const std::function<void(Client& client)>& body, Stores sto
 }  // namespace
 
 TEST_CASE("a holder counts its TTL from when it asked, however long the trip was",
-          "[leases][C-034]") {
+          "[leases][C-031][C-034]") {
   for_each_server([](Client& client) {
     const ConcurrencyLimiter jobs(client.store, "jobs", 1, {.ttl = 10s});
     client.store.next = {.there = 2s, .back = 3s};
@@ -273,162 +271,6 @@ TEST_CASE("a server's clock that is set far back keeps the lease, and tells when
   });
 }
 
-TEST_CASE("a lease that is kept alive late is renewed when it is due, at once if that is past",
-          "[leases][C-034]") {
-  for_each_server([](Client& client) {
-    const ConcurrencyLimiter jobs(client.store, "jobs", 1, {.ttl = 9s});
-    for (const Span late : {Span{0}, Span{2s}, Span{3s}, Span{5s}, Span{9s - 1us}}) {
-      CAPTURE(late);
-      LeaseRenewer renewer(client.here, Renewing::by_hand);
-      const Span from = client.now();
-      Lease lease = jobs.try_acquire("a");
-      client.at(from + late);
-      lease.keep_alive(renewer, [](const LeaseId&) { FAIL("the lease is held"); });
-      if (late < 3s) {
-        CHECK(renewer.renew_due() == client.start + from + 3s);
-        CHECK(client.store.last_asked() == client.start + from);
-        client.at(from + 3s);
-      }
-      CHECK(renewer.renew_due() == client.here.now() + 3s);
-      CHECK(client.store.last_asked() == client.here.now());
-      client.check_lost_from(lease, from + std::max(Span{3s}, late) + 9s);
-      CHECK(jobs.peek("a"));
-    }
-  });
-}
-
-TEST_CASE("a lease that was renewed by hand is due by that renewal when it is kept alive",
-          "[leases][C-034]") {
-  for_each_server([](Client& client) {
-    const ConcurrencyLimiter jobs(client.store, "jobs", 1, {.ttl = 9s});
-    LeaseRenewer renewer(client.here, Renewing::by_hand);
-    Lease lease = jobs.try_acquire("a");
-    client.at(4s);
-    client.store.next = {.there = 0s, .back = 1s};
-    CHECK(lease.renew());
-    lease.keep_alive(renewer);
-    CHECK(renewer.renew_due() == client.start + 7s);
-    client.check_lost_from(lease, 13s);
-  });
-}
-
-TEST_CASE("a lease that has run out before it is kept alive is told so, and not asked about",
-          "[leases][C-034]") {
-  for_each_server([](Client& client) {
-    const ConcurrencyLimiter jobs(client.store, "jobs", 1, {.ttl = 9s});
-    LeaseRenewer renewer(client.here, Renewing::by_hand);
-    Lease lease = jobs.try_acquire("a");
-    client.at(9s);
-    int told = 0;
-    lease.keep_alive(renewer, [&](const LeaseId& id) {
-      CHECK(id == lease.id());
-      ++told;
-    });
-    const auto asked = client.store.asked();
-    CHECK(renewer.renew_due() == Time::max());
-    CHECK(told == 1);
-    CHECK(client.store.asked() == asked);
-    CHECK(renewer.size() == 0);
-  });
-}
-
-TEST_CASE("a renewer counts from when it asked, and asks next a third of the TTL after that",
-          "[leases][C-034]") {
-  for_each_server([](Client& client) {
-    LeaseRenewer renewer(client.here, Renewing::by_hand);
-    const ConcurrencyLimiter jobs(client.store, "jobs", 1, {.ttl = 12s, .renewer = &renewer});
-    const Lease lease = jobs.try_acquire("a");
-    client.at(4s);
-    client.store.next = {.there = 1s, .back = 2s};
-    CHECK(renewer.renew_due() == client.start + 8s);
-    CHECK(client.now() == 7s);
-    CHECK(lease.expires_at() == client.store.server_now() - 2s + 12s);
-    client.check_lost_from(lease, 16s);
-    client.check_free_from(jobs, 17s);
-  });
-}
-
-TEST_CASE("whose renewal is on its way is told at the end of the TTL, whatever the answer is",
-          "[leases][C-034]") {
-  for_each_server([](Client& client) {
-    for (const auto lost : {Trip::Lost::nothing, Trip::Lost::question, Trip::Lost::answer}) {
-      LeaseRenewer renewer(client.here, Renewing::by_hand);
-      std::vector<Span> told;
-      const Span from = client.now();
-      const ConcurrencyLimiter jobs(
-          client.store, "jobs", 1,
-          {.ttl = 12s, .renewer = &renewer, .on_lost = [&](const LeaseId&) {
-             told.push_back(client.now() - from);
-           }});
-      client.store.next = {};
-      Lease lease = jobs.try_acquire("a");
-      client.store.later = true;
-      client.store.keeps_deadlines = false;
-      client.store.patience = 30s;
-      client.store.next = {.there = 20s, .back = 1s, .lost = lost};
-      client.at(from + 5s);
-      Time next = renewer.renew_due();
-      CHECK(renewer.size() == 1);
-      for (int i = 0; told.empty() && i < 10; ++i) {
-        CHECK_FALSE(lease.lost());
-        REQUIRE(next <= client.start + from + 12s);
-        client.here.set(next);
-        next = renewer.renew_due();
-      }
-      CHECK(told == std::vector<Span>{12s});
-      CHECK(lease.lost());
-      CHECK(renewer.size() == 0);
-      client.at(from + 40s);  // the answer comes, and brings nothing back
-      CHECK(renewer.renew_due() == Time::max());
-      CHECK(lease.lost());
-      CHECK(told.size() == 1);
-      client.store.later = false;
-      client.store.next = {};
-      lease.release();
-    }
-  });
-}
-
-TEST_CASE("a renewal that fails shortly before the end of the TTL is told of at the end",
-          "[leases][C-034]") {
-  for_each_server([](Client& client) {
-    LeaseRenewer renewer(client.here, Renewing::by_hand);
-    std::vector<Span> told;
-    const ConcurrencyLimiter jobs(client.store, "jobs", 1,
-                                  {.ttl = 12s, .renewer = &renewer, .on_lost = [&](const LeaseId&) {
-                                     told.push_back(client.now());
-                                   }});
-    const Lease lease = jobs.try_acquire("a");
-    client.store.patience = 1us;
-    client.store.keeps_deadlines = false;
-    client.store.next = {.lost = Trip::Lost::question};
-    client.at(11'500ms);
-    CHECK(renewer.renew_due() == client.start + 12s);
-    CHECK(told.empty());
-    client.at(12s);
-    const auto asked = client.store.asked();
-    CHECK(renewer.renew_due() == Time::max());
-    CHECK(told == std::vector<Span>{12s});
-    CHECK(client.store.asked() == asked);
-  });
-}
-
-TEST_CASE("a renewal is given no longer than the lease lasts", "[leases][C-034]") {
-  for_each_server([](Client& client) {
-    LeaseRenewer renewer(client.here, Renewing::by_hand);
-    std::vector<Span> told;
-    const ConcurrencyLimiter jobs(client.store, "jobs", 1,
-                                  {.ttl = 12s, .renewer = &renewer, .on_lost = [&](const LeaseId&) {
-                                     told.push_back(client.now());
-                                   }});
-    const Lease lease = jobs.try_acquire("a");
-    client.store.next = {.lost = Trip::Lost::answer};
-    client.at(10s);
-    CHECK(renewer.renew_due() == Time::max());  // it blocks for what is left
-    CHECK(told == std::vector<Span>{12s});
-  });
-}
-
 TEST_CASE("who has run out is told before a renewer waits for the answers about others",
           "[leases][C-034]") {
   for_each_server([](Client& client) {
@@ -447,70 +289,6 @@ TEST_CASE("who has run out is told before a renewer waits for the answers about 
     CHECK(client.now() == 7s);
     CHECK(told == std::vector<Span>{5s});
     CHECK_FALSE(second.lost());
-  });
-}
-
-TEST_CASE("a renewer's own thread tells at the end of the TTL, while the store is silent",
-          "[leases][C-034]") {
-  for_each_store([](Store& server, VirtualClock& server_clock) {
-    Client client(server, server_clock);
-    LeaseRenewer renewer(client.here, Renewing::by_hand);
-    const VirtualClock::AutoAdvance moving(client.here);
-    std::atomic<Word> told{-1};
-    const ConcurrencyLimiter jobs(client.store, "jobs", 1,
-                                  {.ttl = 12s, .renewer = &renewer, .on_lost = [&](const LeaseId&) {
-                                     told = client.now().count();
-                                   }});
-    Lease lease = jobs.try_acquire("a");
-    client.store.later = true;
-    client.store.keeps_deadlines = false;
-    std::atomic<int> calls{0};
-    client.store.patience = 40s;
-    client.store.draw = [&] {
-      return ++calls == 1 ? Trip{.there = 500ms} : Trip{.lost = Trip::Lost::question};
-    };
-    renewer.start();
-    ManualResetEvent waker;
-    client.here.wait_until(client.start + 1min, waker);
-    CHECK(told == Word{16'000'000});  // asked at 4 s with an answer, and at 8 s without one
-    CHECK(lease.lost());
-    renewer.stop();
-    client.store.later = false;
-    client.store.draw = nullptr;
-    client.store.next = {};
-  });
-}
-
-TEST_CASE("each lease of a batch without an answer is told of at its own end", "[leases][C-034]") {
-  for_each_server([](Client& client) {
-    LeaseRenewer renewer(client.here, Renewing::by_hand);
-    std::vector<std::pair<Span, LeaseId>> told;
-    const ConcurrencyLimiter jobs(
-        client.store, "jobs", 3,
-        {.ttl = 12s, .renewer = &renewer, .on_lost = [&](const LeaseId& id) {
-           told.emplace_back(client.now(), id);
-         }});
-    std::vector<Lease> leases;
-    for (const Span instant : {Span{0}, Span{2s}, Span{3s}}) {
-      client.at(instant);
-      leases.push_back(jobs.try_acquire("a"));
-    }
-    client.store.later = true;
-    client.store.keeps_deadlines = false;
-    client.store.next = {.lost = Trip::Lost::question};
-    client.at(7s);  // all are due
-    const auto asked = client.store.asked();
-    Time next = renewer.renew_due();
-    CHECK(client.store.asked() == asked + 3);
-    while (next != Time::max()) {
-      REQUIRE(client.here.now() < next);
-      client.here.set(next);
-      next = renewer.renew_due();
-    }
-    CHECK(told == std::vector<std::pair<Span, LeaseId>>{
-                      {12s, leases[0].id()}, {14s, leases[1].id()}, {15s, leases[2].id()}});
-    client.store.later = false;
-    client.store.next = {};
   });
 }
 

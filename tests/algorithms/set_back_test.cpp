@@ -73,40 +73,6 @@ std::vector<Asked> draw_history(Random& random, Subject& subject) {
 
 }  // namespace
 
-TEST_CASE("a slot that lies ahead of a clock that was set back is kept", "[slot_lock][C-035]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    const SlotLock lock(store, "api", 1s);
-    const Time start = clock.now();
-    REQUIRE(lock.reserve("a", 2s));
-    REQUIRE(lock.reserve("a", 2s));
-    for (const Span ahead : {2s, 4s, 61s}) {
-      clock.set(start + ahead);
-      CHECK(lock.peek("a", 0s).remaining == 1);  // an expired key goes when it is looked at
-      clock.advance(-minute);
-      CHECK(lock.peek("a", 62s).retry_after == std::max(Span{0}, 62s - ahead));
-    }
-  });
-}
-
-TEST_CASE("a lease lives on by a clock that was set back, however often it was corrected",
-          "[leases][C-035]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    const ConcurrencyLimiter jobs(store, "jobs", 1, {.ttl = 5s});
-    const Time start = clock.now();
-    clock.set(start + 30s);
-    CHECK(jobs.try_acquire("a").release());
-    clock.set(start);
-    const Lease lease = jobs.try_acquire("a");
-    CHECK(lease.expires_at() == start + 35s);
-    clock.set(start + 65s);
-    CHECK(jobs.peek("a"));
-    clock.set(start + 35s - 1us);
-    CHECK_FALSE(jobs.peek("a"));
-    clock.set(start + 35s);
-    CHECK(jobs.peek("a"));
-  });
-}
-
 TEST_CASE("an id that was admitted is known to a clock that was set back", "[once][C-035]") {
   for_each_store([](Store& store, VirtualClock& clock) {
     const TokenBucket bucket(store, "api", Quota::per_hour(2));

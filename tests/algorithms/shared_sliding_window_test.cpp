@@ -3,7 +3,6 @@
 #include "sluice/limiters/shared_sliding_window.hpp"
 
 #include <array>
-#include <limits>
 #include <stdexcept>
 
 #include "sluice/limiters/token_bucket.hpp"
@@ -15,23 +14,6 @@
 using namespace sluice;
 using namespace sluice::test;
 using namespace std::chrono_literals;
-
-TEST_CASE("permits that were taken at one instant all come back, window after window",
-          "[shared_sliding_window][C-050][C-052]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    const SharedSlidingWindow limiter(store, "rate");
-    limiter.configure("api", RateType::overall, 3, 1min, SpentUnits::forgotten);
-    for (int window = 0; window < 20; ++window) {
-      for (Word left = 2; left >= 0; --left) {
-        CHECK(limiter.try_acquire("api").remaining == left);
-        CHECK(limiter.peek("api").remaining == left);  // spent and available make the rate
-      }
-      CHECK_FALSE(limiter.try_acquire("api").allowed);
-      clock.advance(1min);
-      CHECK(limiter.peek("api").remaining == 3);
-    }
-  });
-}
 
 TEST_CASE("a setting that is not used is forgotten, and one in use is not",
           "[shared_sliding_window][C-051][C-053]") {
@@ -82,27 +64,6 @@ TEST_CASE("the store's clock decides, and a hint is never longer than the interv
   });
 }
 
-TEST_CASE(
-    "a server's clock that is set back far admits one request, and hints stay in the interval",
-    "[shared_sliding_window][C-009][C-054]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    const SharedSlidingWindow limiter(store, "rate");
-    limiter.configure("api", RateType::overall, 5, 1min, SpentUnits::forgotten);
-    REQUIRE(limiter.try_acquire("api", 5).allowed);
-    clock.advance(-2min);  // too far back for the log: it starts anew with one request
-    CHECK(limiter.try_acquire("api", 5).allowed);
-    for (const Cost permits : {1, 3, 5}) {
-      const Decision refused = limiter.try_acquire("api", permits);
-      CHECK_FALSE(refused.allowed);
-      CHECK(refused.retry_after == 1min);
-    }
-    clock.advance(1min - 1us);
-    CHECK(limiter.try_acquire("api").retry_after == 1us);
-    clock.advance(1us);
-    CHECK(limiter.try_acquire("api", 5).allowed);
-  });
-}
-
 TEST_CASE("what cannot be reserved or given back is a typed error, and changes nothing",
           "[shared_sliding_window][C-063]") {
   for_each_store([](Store& store, VirtualClock&) {
@@ -148,24 +109,6 @@ TEST_CASE("no rate and more permits than the rate are typed errors",
   });
 }
 
-TEST_CASE("permits below zero or beyond what counts are refused, and change nothing",
-          "[shared_sliding_window][C-058][C-059][C-060]") {
-  static_assert(!std::is_constructible_v<Cost, double>);  // no permit and a half
-  for_each_store([](Store& store, VirtualClock& clock) {
-    const SharedSlidingWindow limiter(store, "rate");
-    limiter.configure("api", RateType::overall, 3, 1min, SpentUnits::forgotten);
-    CHECK(error_of([&](auto& e) { return limiter.try_acquire("api", -5, e); }) ==
-          Errc::invalid_cost);
-    for (const Word permits : {(Word{1} << 32) + 1, std::numeric_limits<Word>::max()}) {
-      CHECK(error_of([&](auto& e) { return limiter.try_acquire("api", permits, e); }) ==
-            Errc::cost_exceeds_capacity);
-    }
-    CHECK(limiter.peek("api").remaining == 3);
-    clock.advance(1min);
-    CHECK(limiter.peek("api").remaining == 3);
-  });
-}
-
 TEST_CASE("a rate of ten thousand single permits goes round more than once",
           "[shared_sliding_window][C-062]") {
   for_each_store([](Store& store, VirtualClock& clock) {
@@ -178,22 +121,6 @@ TEST_CASE("a rate of ten thousand single permits goes round more than once",
       clock.advance(1min);
     }
     CHECK(limiter.try_acquire("api", 10'000).allowed);
-  });
-}
-
-TEST_CASE("from the first request on, no interval holds more than the rate, to its edges",
-          "[shared_sliding_window][C-063]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    const SharedSlidingWindow limiter(store, "rate");
-    limiter.configure("api", RateType::overall, 2, 10s, SpentUnits::forgotten);
-    int admitted = 0;
-    for (int i = 0; i < 10; ++i) admitted += limiter.try_acquire("api").allowed ? 1 : 0;
-    CHECK(admitted == 2);
-    clock.advance(10s - 1us);
-    CHECK_FALSE(limiter.try_acquire("api").allowed);
-    clock.advance(1us);
-    CHECK(limiter.try_acquire("api", 2).allowed);
-    CHECK_FALSE(limiter.try_acquire("api").allowed);
   });
 }
 
@@ -235,122 +162,6 @@ TEST_CASE("a rate, an interval or a name out of range is refused", "[shared_slid
     CHECK(error_of([&](auto& e) { return limiter.try_acquire("", 1, e); }) == Errc::invalid_key);
     CHECK_THROWS_AS(SharedSlidingWindow(store, ""), std::invalid_argument);
     CHECK_THROWS_AS(SharedSlidingWindow(store, "rate", {.keep_alive = 0s}), std::invalid_argument);
-  });
-}
-
-TEST_CASE("after a shorter interval the old one still holds, for as long as it lasted",
-          "[shared_sliding_window]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    const SharedSlidingWindow limiter(store, "rate");
-    limiter.configure("api", RateType::overall, 17, 55us, SpentUnits::forgotten);
-    CHECK(limiter.try_acquire("api", 17).allowed);
-    limiter.configure("api", RateType::overall, 8, 33us);
-    CHECK(limiter.try_acquire("api", 1).retry_after == 55us);  // and not 33
-    CHECK(limiter.try_acquire("api", 1).part == 1);            // the window that was kept
-    CHECK(limiter.peek("api").remaining == 0);
-    clock.advance(54us);
-    CHECK(limiter.try_acquire("api", 8).retry_after == 1us);
-    clock.advance(1us);
-    CHECK(limiter.try_acquire("api", 8).remaining == 0);
-    CHECK(limiter.try_acquire("api", 8).retry_after == 33us);
-    clock.advance(33us);
-    CHECK(limiter.try_acquire("api", 8).allowed);
-    CHECK(limiter.peek("api", 0).reset_after == 55us);  // the window is still kept
-    clock.advance(1h);
-    CHECK(limiter.try_acquire("api", 8).allowed);
-    CHECK(limiter.peek("api", 0).reset_after == 33us);  // nothing of the old one is left
-  });
-}
-
-TEST_CASE("the rate that is in force already changes nothing", "[shared_sliding_window]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    const SharedSlidingWindow limiter(store, "rate", {.keep_alive = 20s});
-    limiter.configure("api", RateType::overall, 9, 10s);
-    CHECK(limiter.try_acquire("api", 9).allowed);
-    limiter.configure("api", RateType::overall, 3, 1s);  // 9 in any 3 s is kept beside it
-    const Word version = limiter.configuration("api")->version;
-    for (int i = 0; i < 2; ++i) {
-      clock.advance(1s);
-      const auto same = limiter.configure("api", RateType::overall, 3, 1s);
-      CHECK_FALSE(same.changed);
-      CHECK(same.version == version);
-    }
-    CHECK(limiter.try_acquire("api", 1).retry_after == 1s);
-    clock.advance(19s);
-    limiter.configure("api", RateType::overall, 3, 1s);  // kept from now on
-    clock.advance(19s);
-    CHECK(limiter.try_acquire("api", 3).allowed);
-    CHECK(limiter.configure("api", RateType::overall, 3, 1s, SpentUnits::forgotten).changed);
-    CHECK(limiter.configure("api", RateType::per_client, 3, 1s).changed);
-  });
-}
-
-TEST_CASE("after a longer interval what the old one admitted counts in it",
-          "[shared_sliding_window]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    const SharedSlidingWindow limiter(store, "rate");
-    limiter.configure("api", RateType::overall, 2, 5s, SpentUnits::forgotten);
-    for (int i = 0; i < 12; ++i) {
-      CHECK(limiter.try_acquire("api", 2).allowed);
-      clock.advance(5s);
-    }
-    // 24 permits in the last minute, of which the log has the newest two, five seconds old.
-    limiter.configure("api", RateType::overall, 24, 1min);
-    CHECK(limiter.peek("api").remaining == 2);  // those sixty seconds old count no more
-    CHECK(limiter.try_acquire("api", 2).allowed);
-    CHECK(limiter.try_acquire("api", 1).retry_after == 5s);
-    clock.advance(5s);
-    CHECK(limiter.try_acquire("api", 2).allowed);
-
-    limiter.configure("api", RateType::overall, 1, 2min);  // 24 in the last minute
-    CHECK(limiter.try_acquire("api", 1).retry_after == 2min);
-  });
-}
-
-TEST_CASE("permits that the log has dropped count as the rate under which they were admitted",
-          "[shared_sliding_window]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    const SharedSlidingWindow limiter(store, "rate");
-    limiter.configure("api", RateType::overall, 2, 1s, SpentUnits::forgotten);
-    for (int i = 0; i < 10; ++i) {
-      CHECK(limiter.try_acquire("api", 2).allowed);
-      clock.advance(1s);
-    }
-    limiter.configure("api", RateType::overall, 8, 30s);
-    clock.advance(29s);
-    CHECK(limiter.try_acquire("api", 8).allowed);
-    clock.advance(2s);
-    CHECK(limiter.reward("api", 3).remaining == 3);  // what had made room for them has left
-    CHECK(limiter.try_acquire("api", 3).allowed);
-    CHECK(limiter.try_acquire("api", 1).retry_after == 28s);
-    limiter.configure("api", RateType::overall, 12, 30s);
-    CHECK(limiter.peek("api").remaining == 4);
-    CHECK(limiter.try_acquire("api", 4).allowed);
-    CHECK(limiter.reward("api", 3).remaining == 3);
-
-    // In a minute twelve count that may have been admitted 30 s before the other nine.
-    limiter.configure("api", RateType::overall, 24, 1min);
-    clock.advance(30s - 1us);
-    CHECK(limiter.peek("api").remaining == 3);
-    clock.advance(1us);
-    CHECK(limiter.peek("api").remaining == 15);
-  });
-}
-
-TEST_CASE("a log is forgotten a minute after its permits have left the interval",
-          "[shared_sliding_window]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    const SharedSlidingWindow limiter(store, "rate");
-    limiter.configure("api", RateType::overall, 3, 1s, SpentUnits::forgotten);
-    Reservation one = limiter.reserve("api", 2, 0s);
-    clock.advance(1min + 1s - 1us);
-    limiter.configure("api", RateType::overall, 3, 1h);  // the two still count in it
-    CHECK(limiter.peek("api").remaining == 1);
-    clock.advance(1us);
-    CHECK(limiter.peek("api").remaining == 3);
-    CHECK(limiter.cancel("api", one) == 0);
-    CHECK(limiter.peek("api").remaining == 3);
-    CHECK(limiter.reward("api", 1).remaining == 3);
   });
 }
 

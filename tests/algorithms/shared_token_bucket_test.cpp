@@ -47,52 +47,6 @@ TEST_CASE("without a quota a key is not configured, and the first quota wins",
   });
 }
 
-TEST_CASE("a new quota counts at once for everybody", "[shared_token_bucket][C-056]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    const SharedTokenBucket here(store, "b");
-    const SharedTokenBucket there(store, "b");
-    here.configure("a", Quota::per_second(3));
-    CHECK(there.try_acquire("a", 3).allowed);
-    CHECK(here.configure("a", Quota::per_second(10), Inheritance::additive).version == 2);
-    CHECK(there.try_acquire("a").remaining == 6);
-    CHECK(there.try_acquire("a", 6).allowed);
-    here.configure("a", Quota::per_second(3), Inheritance::as_is);
-    CHECK_FALSE(there.try_acquire("a").allowed);  // and not three more
-    clock.advance(334ms);
-    CHECK(there.try_acquire("a").allowed);
-  });
-}
-
-TEST_CASE("what is taken over from the old quota is as stated", "[shared_token_bucket]") {
-  struct Case {
-    Word burst, spent, next_burst;
-    Inheritance how;
-    Word free;  // negative: so many tokens must come back before the first is there
-  };
-  const std::vector<Case> cases{
-      {10, 4, 20, Inheritance::as_is, 6},         {10, 4, 5, Inheritance::as_is, 5},
-      {10, 4, 20, Inheritance::proportional, 12}, {10, 4, 5, Inheritance::proportional, 3},
-      {10, 4, 7, Inheritance::proportional, 4},   {10, 4, 20, Inheritance::additive, 16},
-      {10, 4, 5, Inheritance::additive, 1},       {10, 8, 5, Inheritance::additive, -3},
-      {10, 4, 20, Inheritance::reset, 16},        {10, 4, 5, Inheritance::reset, 5},
-      {10, 8, 5, Inheritance::reset, 2},          {10, 4, 10, Inheritance::reset, 6},
-  };
-  for_each_store([&](Store& store, VirtualClock&) {
-    const SharedTokenBucket bucket(store, "b");
-    int number = 0;
-    for (const Case& c : cases) {
-      const std::string tag = "key " + std::to_string(number++);
-      INFO(tag);
-      bucket.configure(tag, Quota::per_second(10).burst(c.burst));
-      CHECK(bucket.try_acquire(tag, c.spent).allowed);
-      bucket.configure(tag, Quota::per_second(10).burst(c.next_burst), c.how);
-      const Decision d = bucket.peek(tag);
-      CHECK(d.remaining == std::max<Word>(0, c.free));
-      if (c.free <= 0) CHECK(d.retry_after == 100ms * (1 - c.free));
-    }
-  });
-}
-
 TEST_CASE("a quota is forgotten after keep_alive without a grant, and not before",
           "[shared_token_bucket][C-051]") {
   for_each_store([](Store& store, VirtualClock& clock) {
@@ -105,26 +59,6 @@ TEST_CASE("a quota is forgotten after keep_alive without a grant, and not before
     clock.advance(1us);
     CHECK(error_of([&](auto& e) { return bucket.peek("a", 1, e); }) == Errc::not_configured);
     CHECK(bucket.try_configure("a", Quota::per_second(2)).version == 1);
-  });
-}
-
-TEST_CASE("no hint leads beyond the time for which a quota is kept",
-          "[shared_token_bucket][C-051]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    const SharedTokenBucket bucket(store, "b", 11min);
-    bucket.configure("debt", Quota::per_second(1).burst(600));
-    CHECK(bucket.try_acquire("debt", 600).allowed);
-    bucket.configure("debt", Quota::per(1, 1min).burst(10), Inheritance::additive);  // 590 owed
-    const Span hint = bucket.try_acquire("debt", 10).retry_after;
-    CHECK(hint == 11min - 1us);
-    clock.advance(hint - 1us);
-    CHECK(bucket.try_acquire("debt", 10).retry_after == 1us);
-    clock.advance(1us);
-    CHECK(bucket.try_acquire("debt", 10).allowed);
-
-    CHECK(error_of([&](auto& e) {
-            bucket.configure("full", Quota::per(1, 1min).burst(11), Inheritance::as_is, e);
-          }) == Errc::invalid_argument);  // its whole burst would come back when it is forgotten
   });
 }
 
@@ -183,30 +117,6 @@ TEST_CASE("a shared token bucket reserves in order of arrival, and gives back wh
           Errc::invalid_argument);
     CHECK_THROWS_AS(bucket.reserve("a", 6, 1s), std::system_error);
     CHECK_THROWS_AS(bucket.refund("a", fourth, 9), std::system_error);
-  });
-}
-
-TEST_CASE("a reservation that is given back in part is truly spent when it had its time",
-          "[shared_token_bucket]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    const SharedTokenBucket bucket(store, "b");
-    const auto configure = [&](Word burst, Inheritance how) {
-      bucket.configure("a", Quota::per_second(10).burst(burst), how);
-    };
-    for (const bool late : {true, false}) {
-      bucket.configure("a", Quota::per_second(10).burst(10), Inheritance::reset);
-      bucket.reset("a");
-      REQUIRE(bucket.block("a", 1s));  // spent by the level, and not truly
-      Reservation r = bucket.reserve("a", 5, 2s);
-      REQUIRE(r.wait() == 1400ms);
-      clock.advance(late ? 1400ms : 1399ms);
-      CHECK(bucket.refund("a", r, 4) == 4);
-      REQUIRE(r.ready_at() <= clock.now());
-      // The one that is left is spent now.
-      configure(10, Inheritance::reset);
-      CHECK(bucket.peek("a").remaining == 9);
-      clock.advance(5s);
-    }
   });
 }
 

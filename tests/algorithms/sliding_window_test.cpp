@@ -39,56 +39,6 @@ std::error_code error_of(const SlidingWindow& limiter, Cost cost) {
 
 }  // namespace
 
-TEST_CASE("a window is charged only if every window admits", "[sliding_window][C-001]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    const SlidingWindow limiter(store, "w", {{5, 5s}, {2, 60s}});
-    CHECK(limiter.try_acquire("k").remaining == 1);
-    CHECK(limiter.remaining("k") == std::vector<Word>{4, 1});
-    CHECK(limiter.try_acquire("k").remaining == 0);
-    CHECK(limiter.remaining("k") == std::vector<Word>{3, 0});
-    for (int i = 0; i < 3; ++i) {
-      const auto refused = limiter.try_acquire("k");
-      CHECK_FALSE(refused.allowed);
-      CHECK(refused.part == 1);
-      CHECK(refused.retry_after == 60s);
-      CHECK(refused.remaining == 0);
-      CHECK(limiter.remaining("k") == std::vector<Word>{3, 0});
-    }
-    clock.advance(5s);
-    CHECK(limiter.remaining("k") == std::vector<Word>{5, 0});
-  });
-}
-
-TEST_CASE("calls in one tick get the limit and no more", "[sliding_window][C-003][C-012]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    const SlidingWindow limiter(store, "w", {{3, 1s}});
-    int admitted = 0;
-    for (int i = 0; i < 50; ++i) admitted += limiter.try_acquire("k").allowed ? 1 : 0;
-    CHECK(admitted == 3);
-    clock.advance(1s - 1us);
-    CHECK(limiter.try_acquire("k").retry_after == 1us);
-    clock.advance(1us);
-    CHECK(limiter.try_acquire("k", 3).allowed);
-  });
-}
-
-TEST_CASE("other spans are another count, and the bound of both is the sum of their limits",
-          "[sliding_window]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    const SlidingWindow old(store, "w", {{17, 55s}});
-    const SlidingWindow young(store, "w", {{8, 33s}});
-    CHECK(old.try_acquire("k", 17).remaining == 0);
-    CHECK(young.try_acquire("k", 8).remaining == 0);
-    CHECK(old.try_acquire("k").retry_after == 55s);
-    CHECK(young.try_acquire("k").retry_after == 33s);
-    old.block("k", 1h);
-    young.reset("k");
-    CHECK(young.peek("k").remaining == 8);
-    clock.advance(55s);
-    CHECK(old.peek("k").retry_after == 1h - 55s);
-  });
-}
-
 TEST_CASE("a request under an id is charged once, and tells every window each time",
           "[sliding_window]") {
   for_each_store([](Store& store, VirtualClock& clock) {
@@ -107,24 +57,6 @@ TEST_CASE("a request under an id is charged once, and tells every window each ti
     CHECK(limiter.try_acquire("k", error).remaining == 2);
     CHECK(limiter.remaining("k") == std::vector<Word>{2, 17});
     CHECK_THROWS_AS(limiter.try_acquire("k", 6, RequestId{5, 6}), std::system_error);
-  });
-}
-
-TEST_CASE("a window that is no whole number of milliseconds counts to its last microsecond",
-          "[sliding_window][C-006]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    for (const Span span :
-         std::initializer_list<Span>{1us, 999us, 1'001us, 500ms, 999'999us, 1'500'001us}) {
-      CAPTURE(span.count());
-      const SlidingWindow limiter(store, "w" + std::to_string(span.count()), {{2, span}});
-      for (int round = 0; round < 3; ++round) {
-        CHECK(limiter.try_acquire("k", 2).allowed);
-        CHECK(limiter.try_acquire("k").retry_after == span);
-        clock.advance(span - 1us);
-        CHECK(limiter.try_acquire("k").retry_after == 1us);  // the state is still there
-        clock.advance(1us);
-      }
-    }
   });
 }
 
@@ -255,24 +187,6 @@ TEST_CASE("windows that cannot be are refused where they are built",
   CHECK(why({{Word{1} << 40, 366 * 24h}}) == "accepted");
 }
 
-TEST_CASE("a cost that can never be admitted is an error, and changes nothing",
-          "[sliding_window]") {
-  for_each_store([](Store& store, VirtualClock&) {
-    const SlidingWindow limiter(store, "w", {{5, 1s}, {3, 10s}});
-    CHECK(error_of(limiter, 4) == Errc::cost_exceeds_capacity);
-    CHECK(error_of(limiter, -1) == Errc::invalid_cost);
-    std::error_code error;
-    static_cast<void>(limiter.reserve("k", 1, -1us, error));
-    CHECK(error == Errc::invalid_argument);
-    static_cast<void>(limiter.reserve("k", 1, 367 * 24h, error));
-    CHECK(error == Errc::invalid_argument);
-    CHECK(limiter.try_acquire("k", 0).allowed);
-    CHECK(limiter.try_acquire("k", 3).remaining == 0);
-    CHECK(limiter.remaining("k") == std::vector<Word>{2, 0});
-    CHECK(limiter.try_acquire("k", 0).allowed);
-  });
-}
-
 TEST_CASE(
     "all keys of a limiter and a tag are one slot, and another kind of state is a typed error",
     "[sliding_window][C-013][C-014]") {
@@ -345,40 +259,6 @@ TEST_CASE("a reward that cannot be is an error, and a reservation may wait for t
     limiter.block("k", SlidingWindow::max_block);
     CHECK(limiter.reserve("k", 1, SlidingWindow::max_block).ready_at() ==
           clock.now() + SlidingWindow::max_block);
-  });
-}
-
-TEST_CASE("a block is kept for longer than the windows need their log", "[sliding_window][block]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    const SlidingWindow limiter(store, "w", {{5, 1s}});
-    limiter.block("fresh", 1h);
-    CHECK(limiter.try_acquire("spent", 5).allowed);
-    limiter.block("spent", 1h);
-    limiter.block("spent", 1s);
-    clock.advance(1h - 1s);
-    for (int i = 0; i < 1'500; ++i)
-      static_cast<void>(limiter.try_acquire("other" + std::to_string(i)));
-    for (const char* const key : {"fresh", "spent"}) CHECK(limiter.peek(key).retry_after == 1s);
-    limiter.reward("spent", 5);
-    clock.advance(1s - 1us);
-    CHECK(limiter.peek("spent").retry_after == 1us);
-  });
-}
-
-TEST_CASE("a block is a step of a plan, and a plan that a block refuses charges nothing",
-          "[sliding_window][block][composing]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    const SlidingWindow limiter(store, "w", {{5, 5s}});
-    const TokenBucket bucket(store, "b", Quota::per_hour(5));
-    CHECK(decide(store, {bucket.acquire_step("k"), limiter.block_step("k", 2s)}).allowed);
-    const Decision refused = decide(store, {bucket.acquire_step("k"), limiter.acquire_step("k")});
-    CHECK(refused.step == 1);
-    CHECK(refused.retry_after == 2s);
-    CHECK(bucket.peek("k").remaining == 4);
-    CHECK(decide(store, {bucket.acquire_step("k"), limiter.reward_step("k", 1)}).allowed);
-    clock.advance(2s);
-    CHECK(decide(store, {bucket.acquire_step("k"), limiter.acquire_step("k")}).allowed);
-    CHECK(bucket.peek("k").remaining == 2);
   });
 }
 

@@ -4,7 +4,6 @@
 #include "sluice/extend/store_wrapper.hpp"
 
 #include <algorithm>
-#include <map>
 #include <memory>
 #include <stdexcept>
 #include <type_traits>
@@ -186,55 +185,6 @@ TEST_CASE("a plan of a slot and a place keeps calls apart and bounds how many ar
   });
 }
 
-TEST_CASE("the answer is the slot or the exact wait, also while the key is about to expire",
-          "[slot_lock][C-072]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    const SlotLock lock(store, "toggl", 1s);
-    const Step step = lock.acquire_step("token");
-    const Span kept{step.operation->ttl(step.args)};
-    const Time start = clock.now();
-    const auto at = [&](Span after) { clock.set(start + after); };
-    // Asked at every moment of the interval and around each instant at which the state may go:
-    // nobody is told to wait longer than the slot lasts, and nobody gets one before.
-    std::vector<Span> moments;
-    for (Span after{0}; after < 1s; after += 31ms) moments.push_back(after);
-    for (const Span edge : {Span{1s}, kept, kept + 1s}) {
-      for (const Span off : {-2ms, -1ms, 0ms, 1ms, 2ms}) moments.push_back(edge + off);
-    }
-    for (const Span moment : moments) {
-      lock.reset("token");
-      at(0s);
-      REQUIRE(lock.try_acquire("token").wait() == 0s);
-      at(moment);
-      const SlotPermit permit = lock.try_acquire("token");
-      INFO("asked " << moment.count() << " us after the slot");
-      CHECK(permit.allowed == (moment >= 1s));
-      CHECK(permit.retry_after == std::max(Span{0}, Span{1s} - moment));
-    }
-    // One who comes back at the hint gets the slot, time and again.
-    at(0s);
-    lock.reset("token");
-    for (int i = 0; i < 50; ++i) {
-      REQUIRE(lock.try_acquire("token"));
-      clock.advance(Span{1 + i * 19'997});
-      clock.advance(lock.try_acquire("token").retry_after);
-    }
-  });
-}
-
-TEST_CASE("waiting callers use every slot and lose no time between them", "[slot_lock][C-073]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    const SlotLock lock(store, "toggl", 1s);
-    const Time start = clock.now();
-    for (int i = 0; i < 200; ++i) {
-      const SlotPermit permit = lock.reserve("token", 10s);
-      REQUIRE(permit);
-      if (i % 7 == 6) clock.advance(permit.wait());  // one of seven waits, the others will
-    }
-    CHECK(lock.reserve("token", 24h).ready_at() == start + 200s);
-  });
-}
-
 TEST_CASE("two hundred waiters of two processes use every slot, in the order of their arrival",
           "[slot_lock][C-074][C-075]") {
   for_each_store([](Store& direct, VirtualClock& clock) {
@@ -259,46 +209,6 @@ TEST_CASE("two hundred waiters of two processes use every slot, in the order of 
     testing::advance_until_idle(clock);
     REQUIRE(served.size() == waiters);
     CHECK(std::ranges::is_sorted(served));
-  });
-}
-
-TEST_CASE("who cannot be served before the deadline learns so at once", "[slot_lock][C-076]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    const SlotLock lock(store, "toggl", 1s);
-    const Time start = clock.now();
-    int granted = 0;
-    for (int i = 0; i < 30; ++i) {
-      const SlotPermit permit = lock.reserve("token", 15s);
-      if (permit) {
-        ++granted;
-        CHECK(permit.wait() <= 15s);
-      } else {
-        CHECK(permit.wait() == 1s);  // then there is a slot 15 s ahead
-      }
-    }
-    CHECK(granted == 16);
-    CHECK(clock.now() == start);
-    clock.advance(1s);
-    CHECK(lock.reserve("token", 15s).wait() == 15s);
-  });
-}
-
-TEST_CASE("a clock that is set neither times anybody out nor breaks the spacing for long",
-          "[slot_lock][C-077]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    const SlotLock lock(store, "toggl", 1s);
-    REQUIRE(lock.try_acquire("token"));
-    clock.advance(-30s);  // a correction: what is reserved stays, waits grow by the step
-    CHECK(lock.try_acquire("token").retry_after == 31s);
-    CHECK(lock.reserve("token", 1min).wait() == 31s);
-    clock.advance(-3h);  // set back: the queue counts from the new time
-    CHECK(lock.reserve("token", 1min).wait() == 32s);
-    CHECK(lock.reserve("token", 1min).wait() == 33s);
-    clock.advance(-3h);  // and who would not wait for it passes once
-    CHECK(lock.try_acquire("token"));
-    CHECK(lock.try_acquire("token").retry_after == 1s);
-    clock.advance(1s);
-    CHECK(lock.try_acquire("token"));
   });
 }
 
@@ -394,34 +304,5 @@ TEST_CASE("a slot is reset, peeked at and asked for without exceptions", "[slot_
     CHECK_FALSE(lock.reserve("", 1s, error));
     CHECK(error == Errc::invalid_key);
     CHECK(lock.peek("k").remaining == 1);
-  });
-}
-
-TEST_CASE("a plan reserves two slots or none, and waits for the later", "[slot_lock]") {
-  for_each_store([](Store& store, VirtualClock& /*clock*/) {
-    const SlotLock token(store, "token", 1s);
-    const SlotLock account(store, "account", 3s);
-    const auto both = [&](Span max_wait) {
-      return decide(store,
-                    {token.acquire_step("k", max_wait), account.acquire_step("k", max_wait)});
-    };
-    CHECK(both(0s).allowed);
-    CHECK(both(4s).retry_after == 3s);
-    const Decision refused = both(4s);
-    CHECK_FALSE(refused.allowed);
-    CHECK(refused.step == 1);
-    CHECK(refused.retry_after == 2s);
-    CHECK(token.peek("k", 4s).retry_after == 2s);  // the refused plan took nothing of it
-  });
-}
-
-TEST_CASE("a request that is asked again under its id reserves once", "[slot_lock]") {
-  for_each_store([](Store& store, VirtualClock& /*clock*/) {
-    const SlotLock lock(store, "toggl", 1s);
-    const RequestId id{7, 9};
-    const Decision first = decide(store, Plan(lock.acquire_step("k", 5s)).idempotent(id));
-    const Decision again = decide(store, Plan(lock.acquire_step("k", 5s)).idempotent(id));
-    CHECK(first == again);
-    CHECK(lock.reserve("k", 5s).wait() == 1s);
   });
 }

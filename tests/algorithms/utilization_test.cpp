@@ -8,7 +8,6 @@
 
 #include "sluice/limiters/slot_lock.hpp"
 #include "sluice/limiters/token_bucket.hpp"
-#include "sluice/memory_store.hpp"
 #include "sluice/virtual_store.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/seed.hpp"
@@ -45,96 +44,7 @@ void hold(const UtilizationShedder& shedder, VirtualClock& clock, double utiliza
   shedder.sample(utilization);
 }
 
-double probability(const UtilizationShedder& shedder, std::size_t tier = 1) {
-  return shedder.report().probabilities[tier];
-}
-
 }  // namespace
-
-TEST_CASE("overload is borne for 28 s and sheds all but the first tier after 148 s",
-          "[utilization][C-040]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    FixedRng lowest(0);
-    FixedRng highest(full_us - 1);
-    const UtilizationShedder eager(store, "api", three_tiers, lowest);
-    const UtilizationShedder reluctant(store, "api", three_tiers, highest);
-    eager.sample(1.0);
-    hold(eager, clock, 1.0, 28s);
-    CHECK(eager.try_acquire("test"));
-    clock.advance(1us);
-    eager.sample(1.0);
-    CHECK_FALSE(eager.try_acquire("test"));
-    CHECK(eager.try_acquire("analytics"));
-
-    hold(eager, clock, 1.0, 60s);  // half: the first of two tiers is shed, the second begins
-    CHECK_FALSE(reluctant.try_acquire("test"));
-    CHECK(reluctant.try_acquire("analytics"));
-    CHECK_FALSE(eager.try_acquire("analytics"));
-
-    hold(eager, clock, 1.0, 60s - 2us);  // 1 us short of all, twice as much in the second tier
-    CHECK(reluctant.try_acquire("analytics"));
-    clock.advance(1us);
-    eager.sample(1.0);
-    CHECK_FALSE(reluctant.try_acquire("analytics"));
-    hold(eager, clock, 1.0, 10min);
-    CHECK(eager.try_acquire("payments"));
-    CHECK(eager.report().amount == 1.0);
-  });
-}
-
-TEST_CASE("the first sample initialises and sheds nothing", "[utilization][C-041]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    FixedRng lowest(0);
-    const UtilizationShedder shedder(store, "api", {}, lowest);
-    CHECK(shedder.try_acquire("sheddable"));
-    CHECK_FALSE(shedder.report().last_sample);
-    CHECK(shedder.sample(1.0));
-    CHECK(shedder.try_acquire("sheddable"));
-    const UtilizationReport report = shedder.report();
-    CHECK(report.last_sample == clock.now());
-    CHECK(report.amount == Approx(-28.0 / 120));
-    CHECK(report.probabilities == std::vector<double>{0, 0});
-    CHECK(report.rests_after == 0us);
-  });
-}
-
-TEST_CASE("in the dead zone shedding decays to rest within ten minutes", "[utilization][C-042]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    const UtilizationShedder shedder(store, "api");
-    shedder.sample(1.0);
-    hold(shedder, clock, 1.0, 148s);
-    CHECK(probability(shedder) == 1.0);
-    hold(shedder, clock, 0.75, 5min);
-    CHECK(probability(shedder) == Approx(1 - 300 * 148.0 / 600 / 120).margin(1e-5));
-    hold(shedder, clock, 0.75, 5min);
-    CHECK(shedder.report().amount == Approx(-28.0 / 120));
-  });
-}
-
-TEST_CASE("a level is moved by samples, each once, and never by calls", "[utilization][C-043]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    const UtilizationShedder one(store, "one");
-    const UtilizationShedder many(store, "many");
-    one.sample(0.9);
-    many.sample(0.9);
-    for (int second = 0; second < 60; ++second) {
-      clock.advance(1s);
-      one.sample(0.9);
-      for (int worker = 0; worker < 5; ++worker) many.sample(0.9);
-      for (int call = 0; call < 5; ++call) {
-        (void)many.try_acquire("critical");
-        static_cast<void>(many.peek("sheddable"));
-      }
-    }
-    CHECK(one.report().amount == many.report().amount);
-    CHECK(one.report().amount == Approx((30.0 - 28) / 120));
-    // Nor does one late sample count for all the time before it.
-    clock.advance(100s);
-    one.sample(1.0);
-    const double decayed = 80 * 148.0 / 600;
-    CHECK(one.report().amount == Approx((30 - decayed + 20 - 28) / 120));
-  });
-}
 
 TEST_CASE("samples taken by several threads at once count once", "[utilization][C-043]") {
   for_each_store([](Store& store, VirtualClock& clock) {

@@ -507,7 +507,7 @@ class SharedWindowModel final : public Model {
 }  // namespace
 
 TEST_CASE("shared sliding windows answer by all permits, and keep the larger rate over a change",
-          "[model][shared_sliding_window][C-056][S2][S5][L1][L2]") {
+          "[model][shared_sliding_window][C-050][C-056][S2][S5][L1][L2]") {
   live<SharedWindowModel>(
       {.outcomes = {"admitted", "reserved", "refused", "refused by the block",
                     "decided by a kept window", "as many windows as are kept",

@@ -452,7 +452,7 @@ class SlidingWindowModel final : public Model {
 }  // namespace
 
 TEST_CASE("sliding windows answer what counting all grants gives, and no window holds too much",
-          "[model][sliding_window][S2][S5][L1][L2][C-001][C-002][C-003][C-004][C-005]") {
+          "[model][sliding_window][S2][S5][L1][L2][C-001][C-002][C-003][C-004][C-005][C-012]") {
   live<SlidingWindowModel>(
       {.outcomes = {"admitted", "reserved", "refused", "refused by a window",
                     "refused by the block", "given back ahead", "given back behind others",

@@ -190,7 +190,7 @@ class SlotLockModel final : public Model {
 }  // namespace
 
 TEST_CASE("slots are those that the list of all slots leaves free, and lie an interval apart",
-          "[model][slot_lock][S4][S5][L1][L2]") {
+          "[model][slot_lock][S4][S5][L1][L2][C-073][C-076]") {
   live<SlotLockModel>(
       {.outcomes = {"admitted", "reserved", "refused", "given back", "not given back",
                     "blocked since", "blocked", "blocked behind what is reserved",

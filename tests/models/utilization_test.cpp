@@ -269,7 +269,7 @@ class UtilizationModel final : public Model {
 }  // namespace
 
 TEST_CASE("the utilization shedder answers what all its samples give, whoever asks in between",
-          "[model][utilization][S5]") {
+          "[model][utilization][S5][C-041][C-042]") {
   live<UtilizationModel>({.outcomes = {"admitted", "refused", "spared by the draw", "wholly shed",
                                        "at rest", "the first that counts", "counts no more"},
                           .patient_in = 0});
