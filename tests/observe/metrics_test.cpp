@@ -79,6 +79,9 @@ TEST_CASE("a grant that leaves a fifth of the limit or less is near it", "[obser
   Counted exact({.near_limit = 1});
   CHECK(near_of(exact, ten, {9}) == 0);
   CHECK(near_of(exact, ten, {1}) == 1);
+  Counted all({.near_limit = 0});
+  CHECK(near_of(all, ten, {1}) == 1);
+  CHECK(near_of(all, Quota::unlimited(), {1}) == 1);
 }
 
 TEST_CASE("what a wait is refused meanwhile is not counted", "[observe][metrics]") {
@@ -274,6 +277,10 @@ TEST_CASE("the page is OpenMetrics whatever the names contain", "[observe][metri
   CHECK(text.find("# TYPE sluice_decisions counter\n# HELP ") != std::string::npos);
   CHECK(text.find("# TYPE sluice_wait_seconds histogram\n# UNIT sluice_wait_seconds seconds\n") !=
         std::string::npos);
+  const std::string older = c.metrics.text(Metrics::Format::prometheus);
+  CHECK(older.find("# TYPE sluice_decisions_total counter\n# HELP ") != std::string::npos);
+  CHECK(older.find("# UNIT") == std::string::npos);
+  CHECK(older.find("# EOF") == std::string::npos);
   std::istringstream lines(text);
   std::string family;
   for (std::string line; std::getline(lines, line);) {

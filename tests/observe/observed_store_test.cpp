@@ -212,10 +212,14 @@ TEST_CASE("closures of gates are told", "[observe]") {
   gates.close(scope, 3s);
   gates.close(scope, 1h);
   gates.close(scope, 0s);
+  Step longer = gates.close_step(scope, 3s);
+  longer.args[4] = Span{1h}.count();  // which the rule caps
+  (void)decide(o.store, longer);
   gates.open(scope);
   const Word now = to_word(o.clock.now());
   const std::string scope_of_ads = "gate ads account=acme";
   CHECK(o.events.take() == Lines{scope_of_ads + " closed until " + std::to_string(now + 3'000'000),
+                                 scope_of_ads + " closed until " + std::to_string(now + 10'000'000),
                                  scope_of_ads + " closed until " + std::to_string(now + 10'000'000),
                                  scope_of_ads + " open"});
   const TokenBucket empty(o.store, "empty", Quota::per_hour(1).burst(1));

@@ -172,6 +172,9 @@ TEST_CASE("in a plan a shadow ends nothing, and charges nothing for what others 
   };
   fails(1, 2, Errc::cost_exceeds_capacity);
   fails(-1, 1, Errc::invalid_cost);
+  const std::array behind{next.acquire_step("c"), now.acquire_step("c", 3)};
+  CHECK(decide(s.store, behind, error).step == 1);
+  CHECK(error == Errc::cost_exceeds_capacity);
 }
 
 TEST_CASE("the output words of a plan are those of its steps", "[observe][shadow]") {
@@ -252,7 +255,7 @@ TEST_CASE("acquire() never waits for a shadow", "[observe][shadow]") {
     REQUIRE(grants);
   }
   CHECK(s.clock.now() - start == 1s);
-  CHECK(s.events.take().size() == 5);
+  CHECK(s.events.take() == Lines(5, "decided next a 1 refused (wait) (shadow)"));
   CHECK(next.acquire("a", 1, 0s));
   CHECK(s.clock.now() - start == 1s);
 }

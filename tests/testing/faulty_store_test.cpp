@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "sluice/extend/store_wrapper.hpp"
 #include "sluice/memory_store.hpp"
 #include "sluice/sluice.hpp"
 #include "sluice/virtual_store.hpp"
@@ -89,6 +90,36 @@ TEST_CASE("sources of faults count for themselves, and the first in their order 
   t.store.play(FaultScript("ok not_connected"));
   t.store.fail_every(1, Fault::answer_lost());
   CHECK(t.ask(3) == "unu");
+  t.store.heal();
+  SeededRng rng(7);
+  t.store.fail_some(0.5, Fault::answer_lost(), rng);
+  const std::string alone = t.ask(100);
+  SeededRng again(7);
+  t.store.fail_some(0.5, Fault::answer_lost(), again);
+  t.store.play(FaultScript("not_connected*50"));
+  CHECK(t.ask(100) == std::string(50, 'n') + alone.substr(50));  // drawn for each call
+}
+
+TEST_CASE("wake-ups are lost from when it is told so until it heals", "[testing]") {
+  class Noting final : public StoreWrapper {
+   public:
+    using StoreWrapper::StoreWrapper;
+    void notify(const Key& /*key*/) noexcept override { ++told; }
+    int told = 0;
+  };
+  Setup t;
+  Noting noting(*t.inner);
+  FaultyStore store(noting);
+  const auto arrives = [&] {
+    const int before = noting.told;
+    store.notify(Key{"alice"});
+    return noting.told > before;
+  };
+  CHECK(arrives());
+  store.lose_wake_ups();
+  CHECK_FALSE(arrives());
+  store.heal();
+  CHECK(arrives());
 }
 
 TEST_CASE("faults by probability come from the generator, as often as told", "[testing]") {

@@ -105,6 +105,7 @@ TEST_CASE("the checker of a changing rate takes the larger burst and rate over a
   CHECK(broken({granted(90us, 3), granted(101us, 5)})->excess == 2);
   CHECK_FALSE(broken({granted(110us, 5), granted(130us)}));
   CHECK(broken({granted(110us, 5), granted(120us)})->excess == 1);
+  CHECK_FALSE(broken({granted(100us, 5), granted(110us)}));  // the first under either
 }
 
 TEST_CASE("the checker of a changing window takes the larger quota over a change",
@@ -121,6 +122,11 @@ TEST_CASE("the checker of a changing window takes the larger quota over a change
   CHECK_FALSE(
       check_changing_window(History{granted(0us, 8), granted(54us, 10)},
                             std::vector<WindowFrom>{{start, 55us, 8}, {start + 1us, 33us, 10}}));
+  // Of three quotas in one window, one more of its windows may have begun.
+  const std::vector<WindowFrom> three{
+      {start, 10us, 2}, {start + 5us, 10us, 2}, {start + 7us, 10us, 2}};
+  CHECK_FALSE(check_changing_window(History{granted(0us, 2), granted(8us, 2)}, three));
+  CHECK(check_changing_window(History{granted(0us, 2), granted(8us, 3)}, three)->excess == 1);
 }
 
 TEST_CASE("the checker of aligned windows counts from edge to edge", "[checkers][S2]") {
@@ -225,6 +231,7 @@ TEST_CASE("the hint checker accepts exact hints and finds each way to miss one",
         })->excess == 1);
   CHECK(with(2, [](Event& e) { e.retry_after = 7us; })->excess == 1);  // it moved
   CHECK(with(1, [](Event& e) { e.retry_after = 0us; }));               // none at all
+  CHECK(check_hints(History{refused(0us, 0us)})->what.ends_with("without a hint"));
   // A grant in between ends the promise.
   CHECK_FALSE(check_hints(History{refused(0us, 5us), granted(1us, 0), refused(5us, 3us)}));
 }

@@ -34,7 +34,7 @@ TEST_CASE("a call is recorded where it was asked, with the time that it took", "
   int answers = 0;
   const auto count = [&](std::error_code, Decision) { ++answers; };
   bucket.try_acquire_then("alice", 1, count);
-  store.mark("between");
+  store.mark("be\r\ntween");
   clock.advance(1s);
   bucket.try_acquire_then("bob", 1, count);
   CHECK(store.trace().calls.empty());
@@ -49,6 +49,7 @@ TEST_CASE("a call is recorded where it was asked, with the time that it took", "
   CHECK(trace.calls[0].answered - trace.calls[0].asked == 2s);
   CHECK(trace.calls[1].answered == trace.calls[1].asked);
   CHECK(trace.marks[0].before == 1);
+  CHECK(trace.marks[0].text == "be  tween");  // on one line
   CHECK(answers == 2);
 }
 

@@ -195,6 +195,7 @@ TEST_CASE("bad texts name the line and the reason", "[testing]") {
       {bucket + "{%4}:a 1", "a tag with % and two hex digits", "\"%4\""},
       {bucket + "{a}:b 1,2", "5 arguments of token_bucket.acquire", "2"},
       {bucket + "{a}:b 1,x,3,4,5", "arguments, at most 8 numbers with commas", "\"1,x,3,4,5\""},
+      {bucket + "{a}:b 1,2,3,4,5,", "arguments, at most 8 numbers with commas", "\"1,2,3,4,5,\""},
       {take + "=> allowed 1/1", "\"->\"", "\"=>\""},
       {take + "-> granted", "allowed, refused or error", "\"granted\""},
       {take + "-> allowed 1", "what remains and the limit, such as 4/5", "\"1\""},
@@ -244,4 +245,6 @@ TEST_CASE("the first line in which two traces differ is named", "[testing]") {
   changed.calls[0].each[0].remaining = 0;
   CHECK(find_difference(two, changed)->what.find("line 2 of the trace: expected \"+0.000000 ") ==
         0);
+  changed.marks.push_back({two.start() - 1s, 0, "before the first call"});
+  CHECK(changed.start() == two.start() - 1s);
 }

@@ -138,6 +138,10 @@ TEST_CASE("a block that cannot be made is refused, and changes nothing", "[redis
   refused("'{a}:api:1/s' --limit 1", "--for is required");
   refused("'{shedder}:utilization' --for 10s", "a utilization has no block");
   refused("'{b}:api:1/s' --for 10s --limit 1", "there is no key");
+  const std::string long_tag(Key::max_plain_bytes + 1, 'x');
+  REQUIRE(bucket.try_acquire(long_tag).allowed);
+  refused("'" + render(bucket.acquire_step(long_tag).key) + "' --for 10s --limit 1",
+          "whose key contains a hash is blocked by its limiter alone");
   site.client({"SET", "{a}:api:60/min", before});  // which limiters write as 1/s
   refused("'{a}:api:60/min' --for 10s --limit 1", "of this unit cannot be blocked");
   CHECK(site.client({"GET", "{a}:api:1/s"}).text == before);
@@ -189,8 +193,12 @@ TEST_CASE("no change is made without a yes, and each tells what it did", "[redis
         site.url,
         "printf '" + word + "\\n' | script -qec \"$SLUICE reset '{a}:api:5/day'\" /dev/null 2>&1");
   };
-  CHECK_THAT(answer("no").output, contains_text("nothing was changed"));
-  CHECK(contents() == before);
+  for (const char* const word : {"no", "y"}) {
+    const Ran refused = answer(word);
+    CHECK(refused.code == 2);
+    CHECK_THAT(refused.output, contains_text("nothing was changed"));
+    CHECK(contents() == before);
+  }
   CHECK_THAT(answer("yes").output, contains_text("yes?"));
   CHECK(site.client({"EXISTS", "{a}:api:5/day"}).integer == 0);
   REQUIRE(bucket.try_acquire("a", 3).allowed);

@@ -47,7 +47,7 @@ TEST_CASE("a policy that evicts keys, what it has done, and memory that is nearl
   };
   check(eviction("noeviction", "0", "0"), "no key evicted");
   check(eviction("noeviction", "1000", "0"), "no key evicted");
-  check(eviction("noeviction", "1000", "3"), "3 keys evicted", "more memory");
+  check(eviction("noeviction", "1000", "1"), "1 key evicted", "more memory");
   check(eviction("allkeys-lru", "1000", "0"), "starts anew", "Set maxmemory-policy noeviction.");
   check(eviction("allkeys-lru", "0", "0"), "without effect", "before somebody sets maxmemory");
   // Every state has an expiry.

@@ -94,6 +94,21 @@ TEST_CASE("show tells what the limiter told", "[redis]") {
   CHECK(site.run("show " + key + " --quota 5/fortnight").code == 2);
 }
 
+TEST_CASE("show prints twenty rows and how many more there are, and JSON has all", "[redis]") {
+  if (redis_left_out()) return;
+  Site site;
+  const ConcurrencyLimiter jobs(*site.store, "jobs", 25);
+  std::vector<Lease> leases;
+  for (int i = 0; i < 25; ++i) leases.push_back(jobs.try_acquire("a"));
+  const std::string text = site.run("show '{a}:jobs'").output;
+  CHECK_THAT(text, contains_text("and 5 more"));
+  std::size_t rows = 0;
+  for (auto at = text.find("weight 1"); at < text.size(); at = text.find("weight 1", at + 1))
+    ++rows;
+  CHECK(rows == 20);
+  CHECK(json_lines(site.run("show '{a}:jobs' --json").output).at(0)["leases"].size() == 25);
+}
+
 TEST_CASE("peek says whether a request would be granted, and changes nothing", "[redis]") {
   if (redis_left_out()) return;
   Site site;
@@ -166,7 +181,7 @@ TEST_CASE("top has the keys that are used most, by their limits where these are 
   for (int i = 1; i <= 20; ++i) {
     REQUIRE(bucket.try_acquire("k" + std::to_string(i), i).allowed);
   }
-  REQUIRE(windows.try_acquire("w", 1).allowed);
+  REQUIRE(windows.try_acquire("w", 5).allowed);
   const auto keys_of = [](const Ran& ran) {
     std::vector<std::string> keys;
     for (const json& line : json_lines(ran.output)) {
@@ -178,7 +193,7 @@ TEST_CASE("top has the keys that are used most, by their limits where these are 
   CHECK(keys_of(site.run("top --json --most 3")) ==
         Keys{"{w}:w:1h,grants", "{k20}:api:100/day", "{k19}:api:100/day"});
   CHECK(keys_of(site.run("top --json --most 2 --quota 100/d")) ==
-        Keys{"{k20}:api:100/day", "{k19}:api:100/day"});
+        Keys{"{w}:w:1h,grants", "{k20}:api:100/day"});  // half, and a fifth
   CHECK(keys_of(site.run("top --json '{k1*'")).size() == 10);
 }
 
