@@ -93,6 +93,11 @@ TEST_CASE("a limiter whose clock is far from the store's finds the windows by it
       const RequestId id{1, apart > 0s ? 2U : 3U};
       CHECK(days.try_acquire("new", 1, id).allowed);
       CHECK(days.try_acquire("new", 1, id).remaining == 1);
+      for (int i = 0; i < 2; ++i) {  // by who knows nothing of the store's clock
+        const FixedWindow stranger(store, days.name(), 2, Calendar::daily());
+        CHECK(stranger.try_acquire("again", 1, RequestId{2, id.low}).remaining == 1);
+      }
+      days.reset("again");
       days.reset("new");
     }
     clock.advance(1s);

@@ -10,6 +10,7 @@
 #include "sluice/sluice.hpp"
 #include "sluice/testing/faulty_store.hpp"
 #include "tests/catch.hpp"
+#include "tests/support/refusals.hpp"
 #include "tests/support/stores.hpp"
 #include "tests/support/task.hpp"
 
@@ -114,6 +115,33 @@ TEST_CASE("a limiter remembers the rates of 1,024 keys, and reads another one ag
   }
   CHECK(forgotten_keys >= 1);
   CHECK(calls_of(1'023) <= 2);
+}
+
+TEST_CASE("a rate that is changed behind each look at it is followed fifteen times",
+          "[shared_sliding_window]") {
+  /// Before each request with a rate, somebody changes that.
+  class Changing final : public StoreWrapper {
+   public:
+    using StoreWrapper::StoreWrapper;
+    void execute(const Plan& plan, Completion done) noexcept override {
+      if (plan.steps().size() > 1 && left > 0) {
+        elsewhere.configure("a", RateType::overall, 100 + left--, 1min);
+      }
+      StoreWrapper::execute(plan, std::move(done));
+    }
+    Word left = 0;
+    const SharedSlidingWindow elsewhere{inner(), "rate"};
+  };
+  VirtualClock clock;
+  const auto inner = make_virtual_store(clock);
+  Changing store(*inner);
+  store.elsewhere.configure("a", RateType::overall, 9, 1min);
+  const SharedSlidingWindow limiter(store, "rate");
+  store.left = 15;
+  CHECK(limiter.try_acquire("a").limit == 101);
+  store.left = 16;
+  CHECK(error_of([&](auto& e) { return limiter.try_acquire("a", e); }) == Errc::config_changed);
+  CHECK(limiter.peek("a").remaining == 100);
 }
 
 TEST_CASE("copies share what they know, and are one client", "[shared_sliding_window]") {

@@ -32,6 +32,10 @@ TEST_CASE("a setting that is not used is forgotten, and one in use is not",
               .changed);  // and it is usable again
     CHECK(limiter.try_acquire("api", 2).allowed);
     CHECK_FALSE(limiter.try_acquire("api").allowed);
+    clock.advance(1h - 1us);
+    CHECK_FALSE(limiter.configure("api", RateType::overall, 2, 1min).changed);
+    clock.advance(1h - 1us);  // the same rate is kept from then on
+    CHECK(limiter.configuration("api").has_value());
   });
 }
 

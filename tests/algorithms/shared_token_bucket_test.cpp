@@ -59,6 +59,30 @@ TEST_CASE("a quota is forgotten after keep_alive without a grant, and not before
     clock.advance(1us);
     CHECK(error_of([&](auto& e) { return bucket.peek("a", 1, e); }) == Errc::not_configured);
     CHECK(bucket.try_configure("a", Quota::per_second(2)).version == 1);
+    clock.advance(1h - 1us);
+    CHECK_FALSE(bucket.configure("a", Quota::per_second(2)).changed);
+    clock.advance(1h - 1us);  // the same quota is kept from then on
+    CHECK(bucket.peek("a").allowed);
+  });
+}
+
+TEST_CASE("no hint leads beyond the time for which a quota is kept",
+          "[shared_token_bucket][C-051]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SharedTokenBucket bucket(store, "b", 11min);
+    bucket.configure("debt", Quota::per_second(1).burst(600));
+    CHECK(bucket.try_acquire("debt", 600).allowed);
+    bucket.configure("debt", Quota::per(1, 1min).burst(10), Inheritance::additive);  // 590 owed
+    const Span hint = bucket.try_acquire("debt", 10).retry_after;
+    CHECK(hint == 11min - 1us);
+    clock.advance(hint - 1us);
+    CHECK(bucket.try_acquire("debt", 10).retry_after == 1us);
+    clock.advance(1us);
+    CHECK(bucket.try_acquire("debt", 10).allowed);
+
+    CHECK(error_of([&](auto& e) {
+            bucket.configure("full", Quota::per(1, 1min).burst(11), Inheritance::as_is, e);
+          }) == Errc::invalid_argument);  // its whole burst would come back when it is forgotten
   });
 }
 

@@ -262,6 +262,23 @@ TEST_CASE("a reward that cannot be is an error, and a reservation may wait for t
   });
 }
 
+TEST_CASE("a block is kept for longer than the windows need their log", "[sliding_window][block]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SlidingWindow limiter(store, "w", {{5, 1s}});
+    limiter.block("fresh", 1h);
+    CHECK(limiter.try_acquire("spent", 5).allowed);
+    limiter.block("spent", 1h);
+    limiter.block("spent", 1s);
+    clock.advance(1h - 1s);
+    for (int i = 0; i < 1'500; ++i)
+      static_cast<void>(limiter.try_acquire("other" + std::to_string(i)));
+    for (const char* const key : {"fresh", "spent"}) CHECK(limiter.peek(key).retry_after == 1s);
+    limiter.reward("spent", 5);
+    clock.advance(1s - 1us);
+    CHECK(limiter.peek("spent").retry_after == 1us);
+  });
+}
+
 TEST_CASE("who waits for a blocked key is granted at the block's end", "[sliding_window][block]") {
   for_each_store([](Store& store, VirtualClock& clock) {
     const VirtualClock::AutoAdvance moving(clock);

@@ -93,6 +93,9 @@ TEST_CASE("a permit tells when the call may begin, and a late one is told so",
     CHECK(second.valid_at(now + 1s));
     CHECK_FALSE(second.valid_at(now + 1100ms + 1us));
     CHECK_FALSE(lock.try_acquire("token").valid_at(now));  // a refusal is no permit
+    const SlotPermit usual = SlotLock(store, "usual", 1s).try_acquire("token");
+    CHECK(usual.valid_at(now + 1s));  // for an interval
+    CHECK_FALSE(usual.valid_at(now + 1s + 1us));
   });
 }
 
