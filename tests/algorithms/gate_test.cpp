@@ -67,6 +67,19 @@ TEST_CASE("the gates are asked before every attempt, not before the first alone"
   });
 }
 
+TEST_CASE("no wait is negative, and none means for ever", "[gate][C-085]") {
+  for_each_store([](Store& store, VirtualClock& /*clock*/) {
+    const Gates gates(store, "adwords", kinds, paced);
+    const Scope account = gates.scope("account", "1");
+    for (const Span none : {Span{0}, Span{-1}, Span{-1000}, Span::min()}) {
+      CHECK(gates.close(account, none).reset_after == 0s);
+      CHECK(gates.pass(account).allowed);
+    }
+    CHECK(gates.close(account, Span::max()).allowed);  // 292,000 years
+    CHECK(gates.pass(account).retry_after == 1h);
+  });
+}
+
 TEST_CASE("a scope is a kind that is known and an id that is there", "[gate][C-086]") {
   for_each_store([](Store& store, VirtualClock& /*clock*/) {
     const Gates gates(store, "adwords", kinds, unpaced);
@@ -74,8 +87,9 @@ TEST_CASE("a scope is a kind that is known and an id that is there", "[gate][C-0
     CHECK(names(refusal([&] { (void)gates.scope("Account", "1"); }),
                 "\"Account\"; there are \"account\", \"developer\""));
     CHECK(names(refusal([&] { (void)gates.scope("account", ""); }), "got 0 bytes"));
-    CHECK(
-        names(refusal([&] { (void)gates.scope("account", std::string(1 << 20, 'x')); }), "1 MiB"));
+    const std::string longest(Key::max_part_bytes - std::string("account=").size(), 'x');
+    CHECK(gates.pass(gates.scope("account", longest)).allowed);
+    CHECK(names(refusal([&] { (void)gates.scope("account", longest + 'x'); }), "1 MiB"));
 
     // An account that looks like a token, or like another scope, is none.
     gates.close(gates.scope("account", "1"), 30s);
@@ -219,7 +233,10 @@ TEST_CASE("gates without scopes, with one twice or too many are errors", "[gate]
   for_each_store([](Store& store, VirtualClock& /*clock*/) {
     const Gates gates(store, "adwords", kinds, paced);
     std::error_code error;
-    CHECK_FALSE(gates.pass(std::span<const Scope>(), error).allowed);
+    const std::span<const Scope> none;
+    CHECK_FALSE(gates.pass(none, error).allowed);
+    CHECK(error == Errc::invalid_plan);
+    CHECK_FALSE(gates.acquire(none, 0s, {}, error).allowed);
     CHECK(error == Errc::invalid_plan);
     const std::vector twice(2, gates.scope("account", "1"));
     CHECK_FALSE(gates.pass(twice, error).allowed);

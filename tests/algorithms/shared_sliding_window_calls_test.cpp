@@ -390,12 +390,15 @@ TEST_CASE("permits asked again under their id are charged once, also after an up
     CHECK(here.try_acquire("api", 2, id) == first);
     CHECK(there.try_acquire("api", 2, id) == first);
     CHECK(here.peek("api").remaining == 3);
+    there.configure("api", RateType::overall, 6, 1min);  // of which `here` learns as it asks
+    CHECK(here.try_acquire("api", 1, {4, 8}).remaining == 3);
+    CHECK(there.try_acquire("api", 1, {4, 8}).remaining == 3);
     std::error_code error;
     CHECK(here.try_acquire("api", 3, {4, 6}, error).allowed);
     CHECK_FALSE(here.try_acquire("api", 1, {4, 7}).allowed);
     clock.advance(1min);
     CHECK(here.try_acquire("api", 1, {4, 7}).allowed);  // a refusal is not remembered
-    CHECK(here.peek("api").remaining == 4);
+    CHECK(here.peek("api").remaining == 5);
   });
 }
 

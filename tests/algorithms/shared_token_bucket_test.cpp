@@ -30,6 +30,7 @@ TEST_CASE("without a quota a key is not configured, and the first quota wins",
     CHECK(setting->quota == Quota::per_second(10).burst(5));
     CHECK(setting->version == 1);
     CHECK(setting->decision.remaining == 5);
+    CHECK(setting->decision.limit == 5);
     const Decision d = bucket.try_acquire("a", 2);
     CHECK(d.remaining == 3);
     CHECK(d.limit == 5);

@@ -50,5 +50,6 @@ TEST_CASE("a counter refuses what cannot be where it is built", "[sliding_window
   CHECK(why({5, 0us}) ==
         "sliding window counter: the span must be 1 us to 4398046511104 us, got 0 us");
   CHECK(why({5, -1us}).ends_with("got -1 us"));
+  CHECK(why({5, Span{(Word{1} << 42) + 1}}).ends_with("got 4398046511105 us"));
   CHECK(why({Word{1} << 40, Span{Word{1} << 42}}) == "accepted");
 }

@@ -249,7 +249,7 @@ class GateModel final : public Model {
 }  // namespace
 
 TEST_CASE("a call passes if the lists of closures and passes of all its scopes let it",
-          "[model][gate][S4][S5][L1][C-080][C-085][C-089]") {
+          "[model][gate][S4][S5][L1][C-080][C-089]") {
   live<GateModel>(
       {.outcomes = {"admitted", "refused", "refused while closed", "refused in the ramp",
                     "refused as one of several", "passed in the ramp", "passed, clock set back",
