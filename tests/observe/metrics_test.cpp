@@ -61,6 +61,7 @@ TEST_CASE("decisions are counted by limiter, result and source", "[observe][metr
   CHECK(counts.refused == 3);
   CHECK(counts.failed == 1);
   CHECK(c.metrics.counts("nobody").allowed == 0);
+  CHECK(c.samples("sluice_lease").empty());  // it has none
 }
 
 TEST_CASE("a grant that leaves a fifth of the limit or less is near it", "[observe][metrics]") {
@@ -269,10 +270,10 @@ TEST_CASE("the units of a watched prefetch store have counters, until its watch 
 
 TEST_CASE("the page is OpenMetrics whatever the names contain", "[observe][metrics]") {
   Counted c;
-  const TokenBucket bucket(c.store, "a\"b\\c\nd\xff", Quota::per_second(10));
+  const TokenBucket bucket(c.store, "a\"b\\c\nd\xff\x7f", Quota::per_second(10));
   (void)bucket.try_acquire("k");
   const std::string text = c.metrics.text();
-  CHECK(text.find("{limiter=\"a%22b%5Cc%0Ad%FF\",result") != std::string::npos);
+  CHECK(text.find("{limiter=\"a%22b%5Cc%0Ad%FF%7F\",result") != std::string::npos);
   CHECK(text.substr(text.size() - 6) == "# EOF\n");
   CHECK(text.find("# TYPE sluice_decisions counter\n# HELP ") != std::string::npos);
   CHECK(text.find("# TYPE sluice_wait_seconds histogram\n# UNIT sluice_wait_seconds seconds\n") !=

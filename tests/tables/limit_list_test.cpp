@@ -95,7 +95,7 @@ TEST_CASE("quotas of a table have periods that divide its unit, and bursts that 
   daily.limit("a", Quota::per_hour(7)).limit("b", Quota::per_second(1));
   CHECK(refusal([] { (void)LimitList(Quota::per_day(1)); }) ==
         "everyone: the period must divide the unit in a table of quotas per 1min, got 1/day");
-  for (const Span unit : {Span{0}, Span{-1}, Span{25h}}) {
+  for (const Span unit : {Span{0}, Span{-1}, Span{24h + 1us}}) {
     CHECK(refusal([&] {
             (void)LimitList(Quota::per_second(1), unit);
           }).rfind("the unit of a table of quotas must be 1 us to 1 day", 0) == 0);
@@ -120,6 +120,8 @@ TEST_CASE("the difference of two lists names what changes, and nothing else", "[
                                     "key \"health\": unlimited -> never",
                                 });
   CHECK(difference(from, from).empty());
+  const Quota one = Quota::per_second(1);
+  CHECK(difference(LimitList(one), LimitList(one, 1h)) == Lines{"unit: 1min -> 1h"});
 
   LimitList windows(WindowLimits{{10, 1s}, {100, 1min}});
   LimitList others = windows;

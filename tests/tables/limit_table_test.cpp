@@ -18,10 +18,13 @@ using namespace std::chrono_literals;
 
 namespace {
 
+const std::string long_key(100, 'k');
+
 LimitList<Quota> quotas() {
   LimitList list(Quota::per_second(10).burst(5));
   list.tier("gold", Quota::per_second(100)).assign("alice", "gold");
   list.limit("bob", Quota::per_minute(3)).allow("health").deny("mallory");
+  list.limit(long_key, Quota::per_minute(4));
   return list;
 }
 
@@ -40,6 +43,7 @@ TEST_CASE("a token bucket takes the quota of each key from a table", "[tables]")
     const TokenBucket bucket(store, "api", table);
     CHECK(admitted(bucket, "alice") == 100);
     CHECK(admitted(bucket, "bob") == 3);
+    CHECK(admitted(bucket, long_key) == 4);
     CHECK(admitted(bucket, "carol") == 5);
     CHECK(admitted(bucket, "health", 500) == 500);
     CHECK(admitted(bucket, "mallory") == 0);
