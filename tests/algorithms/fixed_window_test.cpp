@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -13,6 +12,7 @@
 #include "sluice/rules/slot_lock.hpp"
 #include "sluice/virtual_store.hpp"
 #include "tests/catch.hpp"
+#include "tests/support/refusals.hpp"
 #include "tests/support/stores.hpp"
 
 using namespace sluice;
@@ -214,21 +214,16 @@ TEST_CASE("threads at different times of one limiter carry their own windows", "
 TEST_CASE("a limit that cannot be is refused with the value", "[fixed_window]") {
   VirtualClock clock;
   const auto store = make_virtual_store(clock);
-  const auto refusal = [&](auto limit) {
-    try {
-      (void)FixedWindow(*store, "w", limit, Calendar::daily());
-    } catch (const std::invalid_argument& e) {
-      return std::string(e.what());
-    }
-    return std::string("nothing was thrown");
+  const auto why = [&](auto limit) {
+    return refusal([&] { FixedWindow(*store, "w", limit, Calendar::daily()); });
   };
-  CHECK(refusal(-3) == "the limit of a window must be 0 to 2^42, or unlimited, got -3");
-  CHECK(refusal(UINT64_MAX) ==
+  CHECK(why(-3) == "the limit of a window must be 0 to 2^42, or unlimited, got -3");
+  CHECK(why(UINT64_MAX) ==
         "the limit of a window must be 0 to 2^42, or unlimited, got 18446744073709551615");
-  CHECK(refusal(FixedWindowRule::max_limit + 1) ==
+  CHECK(why(FixedWindowRule::max_limit + 1) ==
         "the limit of a window must be 0 to 2^42, or unlimited, got 4398046511105");
-  CHECK(refusal(unlimited - 1).ends_with("got 4503599627370495"));
-  CHECK(refusal(unlimited + 1).ends_with("got 4503599627370497"));
-  CHECK(refusal(FixedWindowRule::max_limit) == "nothing was thrown");
+  CHECK(why(unlimited - 1).ends_with("got 4503599627370495"));
+  CHECK(why(unlimited + 1).ends_with("got 4503599627370497"));
+  CHECK(why(FixedWindowRule::max_limit) == "nothing was thrown");
   static_assert(!std::is_constructible_v<FixedWindow, Store&, std::string, double, Calendar>);
 }

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <stdexcept>
 #include <type_traits>
 #include <vector>
 
@@ -14,6 +13,7 @@
 #include "sluice/testing/fixture.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/far_client.hpp"
+#include "tests/support/refusals.hpp"
 #include "tests/support/seed.hpp"
 #include "tests/support/stores.hpp"
 #include "tests/waiting/probe.hpp"
@@ -64,14 +64,9 @@ class Ticking final : public Clock {
   mutable int readings = 0;
 };
 
-std::string refusal(Store& store, const std::string& name, Span interval,
-                    SlotLockOptions options = {}) {
-  try {
-    (void)SlotLock(store, name, interval, options);
-  } catch (const std::invalid_argument& e) {
-    return e.what();
-  }
-  return "nothing was thrown";
+std::string why(Store& store, const std::string& name, Span interval,
+                SlotLockOptions options = {}) {
+  return refusal([&] { SlotLock(store, name, interval, options); });
 }
 
 }  // namespace
@@ -257,14 +252,14 @@ TEST_CASE("intervals count in microseconds, and none at all is refused", "[slot_
       CHECK(fast.try_acquire("k").retry_after == 1us);
       clock.advance(1us);
     }
-    CHECK(refusal(store, "none", 0us) ==
+    CHECK(why(store, "none", 0us) ==
           "the interval between slots must be 1 to 31536000000000 us, got 0 us");
-    CHECK(refusal(store, "less", -1us).find("got -1 us") != std::string::npos);
-    CHECK(refusal(store, "long", SlotLock::max_interval + 1us).find("got 3153600000") !=
+    CHECK(why(store, "less", -1us).find("got -1 us") != std::string::npos);
+    CHECK(why(store, "long", SlotLock::max_interval + 1us).find("got 3153600000") !=
           std::string::npos);
-    CHECK(refusal(store, "", 1s).find("name") != std::string::npos);
-    CHECK(refusal(store, "slack", 1s, {.slack = 1s + 1us}).find("slack") != std::string::npos);
-    CHECK(refusal(store, "slack", 1s, {.slack = -1us}).find("got -1 us") != std::string::npos);
+    CHECK(why(store, "", 1s).find("name") != std::string::npos);
+    CHECK(why(store, "slack", 1s, {.slack = 1s + 1us}).find("slack") != std::string::npos);
+    CHECK(why(store, "slack", 1s, {.slack = -1us}).find("got -1 us") != std::string::npos);
     CHECK(SlotLock(store, "l", SlotLock::max_interval).try_acquire("k"));
   });
 }
