@@ -278,7 +278,8 @@ Settlement KeyedLimiter<SharedSlidingWindow>::settle(const KeyArg& key, Reservat
   const Settlement result = detail::drive(verb, error);
   if (!error) return result;
   const SharedSlidingWindow::Verbs::Log log{self()};
-  const Step asked = verb.failed_step().value_or(log.unasked(key));
+  Step asked = verb.failed_step().value_or(log.unasked(key));
+  asked.key = named(key);  // it may be that of the log
   throw detail::failed_settle({SharedSlidingWindow::type_name, "settle"}, error, asked, grant,
                               actual);
 }
