@@ -99,7 +99,8 @@ const char* text(Errc code) noexcept {
       return "the server lacks the functions: load the library that redis_functions() gives, or "
              "grant +function|load";
     case Errc::unknown_command:
-      return "the server does not know this command (functions need Redis 7.0)";
+      return "the server, or a proxy before it, does not know the command; functions need Redis "
+             "7.0";
     case Errc::tls_failed:
       return "no TLS connection to the server";
     case Errc::server_error:
