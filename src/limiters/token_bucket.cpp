@@ -239,11 +239,12 @@ struct TokenBucket::Verbs::Claimed final : detail::ClaimOf<TokenBucket, Claimed>
   /// To the microsecond, from the time until the bucket is full.
   Span refill_time(const Decision& left) const noexcept override {
     const Quota quota = limiter().quota_.of(own_key());
-    if (limiter().shape_[3] != 1 || cost().value() > quota.capacity()) return Span{0};
+    const Word units = cost().value();  // perhaps out of range: the rule says so
+    if (limiter().shape_[3] != 1 || units < 0 || units > quota.capacity()) return Span{0};
     // In the units of the rule: see sluice/rules/token_bucket.hpp.
     const Word spent =
         std::min(left.reset_after.count(), word_limit / quota.refill()) * quota.refill();
-    const Word over = spent + (cost().value() - quota.capacity()) * quota.period();
+    const Word over = spent + (units - quota.capacity()) * quota.period();
     return Span{std::max<Word>(0, (over + quota.refill() - 1) / quota.refill())};
   }
   /// The bucket is empty after a grant that had to wait.
