@@ -71,9 +71,9 @@ struct MetricFamily {
 /// name, so that limiters of one name count together; keys are no labels. What was refused while a
 /// call waited is no refusal: the end of the wait is counted.
 ///
-/// Thread-safe. decided() takes 10 to 20 ns and does not allocate, except for the first decision of
-/// a limiter, or of a part of a store. text() is O(limiters); its counters are those of one instant
-/// only while nothing is decided.
+/// Thread-safe. decided() takes some 10 ns, of a refusal 20, and does not allocate, except for the
+/// first decision of a limiter, or of a part of a store. text() is O(limiters); its counters are
+/// those of one instant only while nothing is decided.
 class Metrics final : public Observer {
  public:
   /// Throws std::invalid_argument if an option is out of its range.
