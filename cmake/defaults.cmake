@@ -11,6 +11,8 @@ if(PROJECT_IS_TOP_LEVEL)
     endif()
   endif()
   set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+  # g++ collects garbage less often: it takes a tenth less time, and a twentieth more memory.
+  add_compile_options("$<$<CXX_COMPILER_ID:GNU>:SHELL:--param ggc-min-heapsize=262144>")
 endif()
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)

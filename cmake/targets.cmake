@@ -108,20 +108,30 @@ function(sluice_realtime)
   set_property(TEST ${ARGV} APPEND PROPERTY LABELS realtime)
 endfunction()
 
+# sluice_long(<program>...): only entries of the label `long` run these programs. They are built by the target `long_tests`,
+# and by default where sanitizers run those entries.
+function(sluice_long)
+  if(NOT SLUICE_SANITIZE)
+    set_target_properties(${ARGV} PROPERTIES EXCLUDE_FROM_ALL ON)
+    add_dependencies(long_tests ${ARGV})
+  endif()
+endfunction()
+
 # sluice_test(<name> SOURCES <file>... [LIBRARIES <target>...] [LABELS <label>...] [TIMEOUT <seconds>]
-#             [APART <tag>] [STORES] [ONE_THREAD] [REALTIME])
+#             [APART <tag>] [STORES] [ONE_THREAD] [REALTIME] [LONG])
 # One Catch2 program, one entry of ctest, which is skipped if a test case was left out and none failed
 # (tests/left_out.hpp). What may be left out is therefore an entry of its own beside what is not:
 # APART: the test cases of this tag are the entry <name>_<tag>; of the tag [realtime], it is as with REALTIME.
 # STORES: for_each_store() runs on Redis in the entry <name>_redis, on the other stores in <name>.
 # ONE_THREAD: nothing that it tests has a second thread, so ThreadSanitizer leaves it out.
 # REALTIME: see sluice_realtime().
+# LONG: its label is `long`; see sluice_long().
 # Under sanitizers, test cases with the tag [statistics] are left out: they compute for long in virtual time, where
 # others have been.
 # Label `redis`: starts a redis-server, whose path it finds in the environment (SLUICE_REDIS_SERVER) or in PATH. It is
 # REALTIME, and where Redis has an entry of its own, only this entry has the label.
 function(sluice_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "STORES;ONE_THREAD;REALTIME" "APART;TIMEOUT" "SOURCES;LIBRARIES;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "STORES;ONE_THREAD;REALTIME;LONG" "APART;TIMEOUT" "SOURCES;LIBRARIES;LABELS")
   if(arg_ONE_THREAD AND SLUICE_SANITIZE STREQUAL "thread")
     return()
   endif()
@@ -132,6 +142,10 @@ function(sluice_test name)
     LIBRARIES sluice_test_main ${arg_LIBRARIES}
   )
   sluice_test_options(test_${name})
+  if(arg_LONG)
+    sluice_long(test_${name})
+    list(APPEND arg_LABELS long)
+  endif()
   # What links Asio has its headers precompiled as well.
   if(arg_LIBRARIES MATCHES "sluice::(asio|world)")
     target_precompile_headers(test_${name} REUSE_FROM sluice_test_precompiled_asio)

@@ -129,7 +129,10 @@ TEST_CASE("what a full socket did not take is certainly not executed, and never 
           if (!peer.send(allowing(*call, at))) return;
         }
       },
-      [](RedisOptions& options) { options.max_in_flight = 100'000; });
+      [](RedisOptions& options) {
+        options.max_in_flight = 100'000;
+        options.stall_timeout = 1h;  // for it may take seconds here until the server answers
+      });
   std::stop_source stop;
   Crowd crowd(40'000);  // more than a socket takes
   rig.ask_all(crowd, is_stopped ? Span(1h) : 500ms, stop.get_token());
