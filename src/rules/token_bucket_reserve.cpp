@@ -51,8 +51,9 @@ BucketView moment(const StateView& words, const Shape& shape, Word limit, Word c
   }
   const Word elapsed = at - stamp;
   const Word left = drained(level, elapsed, shape.refill);
-  // After its TTL, when the store may have dropped it, the state is equivalent to an absent one.
-  if (left == 0 && elapsed >= ceil_div(limit, shape.refill) + shape.interval) {
+  // After its TTL, when the store may have dropped it, the state is equivalent to an absent one:
+  // the interval in ttl() is how far `at` may be behind `now`.
+  if (left == 0 && elapsed > ceil_div(limit, shape.refill)) {
     return {at, first_level(shape, limit, charge, at)};
   }
   return {at, left};

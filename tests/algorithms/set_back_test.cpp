@@ -71,7 +71,63 @@ std::vector<Asked> draw_history(Random& random, Subject& subject) {
   return history;
 }
 
+/// What the rule answers for this state, which it changes: the verdict and its output.
+std::vector<Word> answer_for(std::vector<Word>& state, const Asked& asked) {
+  const Step& step = asked.step;
+  Effects effects;
+  const Verdict verdict =
+      run(*step.operation, state, {step.args, step.table}, to_word(asked.at), effects);
+  if (verdict.status == Verdict::allowed && effects.changes()) {
+    state.resize(std::max(state.size(), effects.extent()));
+    effects.make(state);
+  }
+  std::vector<Word> told{verdict.status, verdict.remaining, verdict.retry_after,
+                         verdict.reset_after};
+  const auto output = effects.output();
+  told.insert(told.end(), output.begin(), output.end());
+  return told;
+}
+
+/// A state after some calls, and until when it is kept. Its clock is set back at times.
+struct Lived {
+  std::vector<Word> state = std::vector<Word>(cell_words);
+  Word kept = 0;
+
+  Lived(Random& random, Subject& subject) {
+    Time now = VirtualClock::default_start + 1h;
+    for (int i = 0; i < 5; ++i) {
+      const Step step = subject.draw(random);
+      answer_for(state, {now, step});
+      kept = std::max(kept, to_word(now) + step.operation->ttl(step.args));
+      now += Span{random.between(0, Word{1} << random.between(0, 36))};
+      if (random.one_in(4)) now -= Span{random.between(0, minute.count())};
+    }
+  }
+};
+
 }  // namespace
+
+TEST_CASE("each rule answers for a state that had its time as for none", "[C-035]") {
+  Random random("each rule answers for a state that had its time as for none");
+  CAPTURE(random.repeat());
+  for (const Generator& generator : generators()) {
+    if (generator.kind == StateKind::constant) continue;  // by the clock of who asks
+    for (std::size_t i = 0; i < scaled(10'000); ++i) {
+      Subject subject("tag", "name", generator, generator.any(random));
+      Lived lived(random, subject);
+      constexpr Word latest = Word{1} << 40;
+      if (lived.kept > word_limit - 2 * latest) continue;
+      Time now = to_time(lived.kept) - minute + Span{random.between(0, latest >> random.below(40))};
+      std::vector<Word> none(cell_words);
+      for (int call = 0; call < 4; ++call) {
+        const Asked asked{now, subject.draw(random)};
+        INFO(describe(asked.step) << " at " << to_word(asked.at));
+        REQUIRE(answer_for(lived.state, asked) == answer_for(none, asked));
+        now += Span{random.between(0, 400'000)};
+      }
+    }
+  }
+}
 
 TEST_CASE("an id that was admitted is known to a clock that was set back", "[once][C-035]") {
   for_each_store([](Store& store, VirtualClock& clock) {
@@ -84,6 +140,29 @@ TEST_CASE("an id that was admitted is known to a clock that was set back", "[onc
     clock.set(start + id_kept_for - 1us);
     CHECK(decide(store, Plan(steps).idempotent({1, 2})) == first);
     CHECK(bucket.peek("a").remaining == 1);
+  });
+}
+
+TEST_CASE("a bucket refilled each day that had its time begins anew, also where it was not dropped",
+          "[C-035]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const Time midnight = VirtualClock::default_start + 24h;
+    const auto bucket = [&store](Word initial) {
+      BucketOptions options;
+      options.refill = Refill::per_interval(24h);
+      options.initial = initial;
+      return TokenBucket(store, "api", Quota::per_hour(10), options);
+    };
+    clock.set(midnight);
+    CHECK(bucket(10).try_acquire("a", 10));
+    const Step step = bucket(10).acquire_step("a");
+    const Time over = midnight + Span{step.operation->ttl(step.args)};
+    clock.set(over - 24h);
+    CHECK(bucket(3).peek("a").remaining == 0);
+    clock.set(over - 2s);
+    CHECK(bucket(3).peek("a").remaining == 3);
+    clock.set(over + 2s);
+    CHECK(bucket(3).peek("a").remaining == 3);
   });
 }
 

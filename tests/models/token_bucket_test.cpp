@@ -188,7 +188,7 @@ class TokenBucketModel final : public BucketModel<TokenBucket, Bucket> {
     if (is_given_up(ahead)) return {at, std::min(level, limit() - units)};
     if (state_.stamp > at) return {state_.stamp, level, state_.closed};
     const Wide left = std::max<Wide>(0, state_.position - Wide{at} * refill_);
-    const bool forgotten = left == 0 && at - state_.stamp >= ceil(limit()) + interval_;
+    const bool forgotten = left == 0 && at - state_.stamp > ceil(limit());
     return {at, forgotten && !plain_ ? first() : left};
   }
   /// More than the limit is an instant ahead at which it is covered, and what is spent at it: as

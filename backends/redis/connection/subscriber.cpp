@@ -126,6 +126,7 @@ void Subscriber::stop() noexcept {
 /// the next update() restarts it.
 asio::awaitable<void> Subscriber::listen() {
   try {
+    has_missed_ = false;
     while (!stopped_ && !channels_.empty()) {
       try {
         co_await listen_once();
@@ -143,6 +144,7 @@ asio::awaitable<void> Subscriber::listen() {
 
 void Subscriber::disconnect() noexcept {
   link_.close();
+  has_missed_ = has_missed_ || answered_ > 0;
   connected_ = false;
   writing_ = false;
   ++epoch_;
@@ -160,7 +162,9 @@ asio::awaitable<void> Subscriber::listen_once() {
   waiting_.clear();
   asked_ = answered_ = probed_ = 0;
   connected_ = true;
-  send(channels_.take_all());
+  const std::vector<WatchedChannels::Change> all = channels_.take_all();
+  resumed_ = has_missed_ ? all.size() : 0;
+  send(all);
   probe_later();
   if (channels_.empty()) leave_when_idle();
   while (connected_ && !stopped_) {
@@ -187,8 +191,8 @@ bool Subscriber::hear_all() {
         channels_.watchers().notify(push.channel);
         break;
       case Push::Kind::subscribed:
-        if (channels_.contains(push.channel)) confirmed_.fetch_add(1);
-        [[fallthrough]];
+        confirm(push.channel);
+        break;
       case Push::Kind::unsubscribed:
       case Push::Kind::pong:
         if (answered_ < asked_) ++answered_;
@@ -205,6 +209,15 @@ bool Subscriber::hear_all() {
     }
   }
   return false;
+}
+
+/// What was published between two connections is lost: that the second one hears the channel is a
+/// wake-up of its own.
+void Subscriber::confirm(std::string_view channel) {
+  if (channels_.contains(channel)) confirmed_.fetch_add(1);
+  if (answered_ == asked_) return;  // nobody asked for it
+  ++answered_;
+  if (answered_ <= resumed_) channels_.watchers().notify(channel);
 }
 
 asio::awaitable<void> Subscriber::pause() {

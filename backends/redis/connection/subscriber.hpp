@@ -84,6 +84,7 @@ class Subscriber {
   boost::asio::awaitable<void> listen_once();
   boost::asio::awaitable<void> pause();
   [[nodiscard]] bool hear_all();
+  void confirm(std::string_view channel);
   void send(const std::vector<WatchedChannels::Change>& changes);
   void flush();
   void disconnect() noexcept;
@@ -113,8 +114,10 @@ class Subscriber {
   std::uint64_t epoch_ = 0;  // of the connection: identifies late write completions
   std::size_t asked_ = 0;    // commands on this connection
   std::size_t answered_ = 0;
-  std::size_t probed_ = 0;  // the number of the last command that was a probe
-  bool listening_ = false;  // listen() is running
+  std::size_t probed_ = 0;   // the number of the last command that was a probe
+  std::size_t resumed_ = 0;  // the first commands, which subscribe again what was subscribed before
+  bool listening_ = false;   // listen() is running
+  bool has_missed_ = false;  // a connection that heard channels was lost since then
   bool connected_ = false;
   bool writing_ = false;
   bool denied_ = false;

@@ -1,7 +1,9 @@
 // Scripts and functions on a real server: lost in mid-load, loaded by somebody else, forbidden, the
 // same on Valkey, and twins that answer the same bytes. Threading: the test's thread asks; some
 // tests have a second thread that disturbs the server.
+#include <array>
 #include <map>
+#include <sstream>
 
 #include "sluice/virtual_clock.hpp"
 #include "src/testing/generators.hpp"
@@ -210,6 +212,18 @@ std::string ask(RedisClient& client, const Command& words) {
   return (reply.is_error() ? "-" : "+") + reply.text;
 }
 
+/// Whether this Valkey has the fix of CVE-2025-49844, without which it may itself crash when
+/// functions are loaded again and again.
+bool loads_safely(const RedisServer& valkey) {
+  const std::string info = RedisClient(valkey.unix_socket())({"INFO", "server"}).text;
+  const std::string name = "valkey_version:";
+  std::istringstream version(info.substr(info.find(name) + name.size()));
+  std::array<int, 3> parts{};
+  char dot;
+  version >> parts[0] >> dot >> parts[1] >> dot >> parts[2];
+  return parts >= std::array{8, 1, 4} || (parts[1] == 0 && parts >= std::array{8, 0, 6});
+}
+
 /// Every key, its value and how long it lives.
 std::map<std::string, std::string> everything_in(RedisClient& client) {
   std::map<std::string, std::string> all;
@@ -236,8 +250,8 @@ TEST_CASE("Valkey keeps every promise, and loses scripts and functions unseen as
   check_store(*connect_socket(*server));
   check_store(*connect_tcp(*server));
   check_lost_scripts({server.get()}, socket_options(*server), "SCRIPT", 500us);
-  RedisOptions functions = socket_options(*server);
-  functions.scripts = RedisScripts::functions;
+  if (!loads_safely(*server)) return;
+  RedisOptions functions = function_options(*server);
   functions.key_prefix = "other:";  // fresh keys
   check_lost_scripts({server.get()}, functions, "FUNCTION", 20ms);
 }

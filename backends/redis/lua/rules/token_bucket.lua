@@ -21,7 +21,7 @@
     if level < 0 then level = 0 end
     local full_after = (limit + -limit % refill) / refill
     if level == 0 and full_at > at and
-      (elapsed >= full_after + interval or (first == 0 and second == 0)) then
+      (elapsed > full_after or (first == 0 and second == 0)) then
       level = (full_at - at) * refill
       if full_at - at > full_after + longest then level = limit - charge end
     end
