@@ -108,8 +108,8 @@ function(sluice_realtime)
   set_property(TEST ${ARGV} APPEND PROPERTY LABELS realtime)
 endfunction()
 
-# sluice_long(<program>...): only entries of the label `long` run these programs. They are built by the target `long_tests`,
-# and by default where sanitizers run those entries.
+# sluice_long(<program>...): only entries of the label `long` run these programs. They are built by the target
+# `long_tests`, and by default under sanitizers, where no entry is left out.
 function(sluice_long)
   if(NOT SLUICE_SANITIZE)
     set_target_properties(${ARGV} PROPERTIES EXCLUDE_FROM_ALL ON)

@@ -117,7 +117,7 @@ class Subscriber {
   std::size_t probed_ = 0;   // the number of the last command that was a probe
   std::size_t resumed_ = 0;  // the first commands, which subscribe again what was subscribed before
   bool listening_ = false;   // listen() is running
-  bool has_missed_ = false;  // a connection that heard channels was lost since then
+  bool has_missed_ = false;  // since listen() began, a connection that heard was lost
   bool connected_ = false;
   bool writing_ = false;
   bool denied_ = false;

@@ -189,6 +189,25 @@ TEST_CASE("confirmations that nobody asked for count for nothing and do no harm"
   CHECK(server.connections() == 1);
 }
 
+TEST_CASE("confirmations that nobody asked for stand for no later answer", "[fake][watch]") {
+  FakeServer server([](Peer& peer, int number) {
+    if (number > 0) return serve_ears(peer);
+    const auto asked = peer.read_behind_login();
+    if (!asked) return;
+    std::string confirmed = confirmation(asked->at(1));
+    for (int i = 0; i < 100; ++i) confirmed += confirmation("c");  // of 100 probes, a second each
+    peer.send(confirmed);
+    if (peer.read_behind_login()) peer.wait_for_close();  // the next one is not answered
+  });
+  RedisOptions options = ears_options(server);
+  options.stall_timeout = 500ms;
+  Ears ears(options);
+  REQUIRE(ears.until([&] { return ears.confirmed() == 1; }));
+  ears.add("b");
+  CHECK(ears.until_heard(4));  // on the next connection each is woken, and has a message
+  CHECK(server.connections() == 2);
+}
+
 TEST_CASE("a server that confirms and closes is come back to by the back-off", "[fake][watch]") {
   FakeServer server([](Peer& peer, int) {
     if (const auto asked = peer.read_behind_login()) peer.send(confirmation(asked->at(1)));
